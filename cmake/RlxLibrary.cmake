@@ -1,0 +1,36 @@
+# Build helpers: rlx_sources() adds a folder's files to the one library, rlx_test() makes a test program.
+include_guard()
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CCACHE ccache)
+  if(CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  endif()
+endif()
+
+# Warnings, language level and sanitizers of all our own code.
+function(rlx_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
+  if(RLX_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${RLX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${RLX_SANITIZE})
+  endif()
+endfunction()
+
+# rlx_sources(a.cpp b.cpp): this folder's part of the library, sorted.
+function(rlx_sources)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(rlx PRIVATE ${ARGN})
+endfunction()
+
+# rlx_test(NAME name SOURCES a.cpp … [ARGS …]): a GoogleTest program that ctest runs.
+function(rlx_test)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;ARGS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  rlx_compile_options(${ARG_NAME})
+  target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${ARG_NAME} PRIVATE rlx rlx_test_support)
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
+endfunction()

@@ -1,0 +1,145 @@
+// What a host kernel (oracle or cpu) sees of one step: typed dense operands and results, attributes, the active extent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <type_traits>
+
+#include "core/convert.h"
+#include "rlx/attrs.h"
+#include "rlx/error.h"
+#include "rlx/op.h"
+#include "rlx/tensor.h"
+
+namespace rlx::host {
+
+// Reads any real dtype as double.
+class Reader {
+ public:
+  Reader(DType dtype, const std::byte* data) : load_(load_fn(dtype)), data_(data) {}
+  double operator[](int64_t index) const { return load_(data_, index); }
+
+ private:
+  LoadFn load_;
+  const std::byte* data_;
+};
+
+// Rounds once, to the dtype of the result.
+class Writer {
+ public:
+  Writer(DType dtype, std::byte* data) : store_(store_fn(dtype)), data_(data) {}
+  void set(int64_t index, double value) const { store_(data_, index, value); }
+
+ private:
+  StoreFn store_;
+  std::byte* data_;
+};
+
+// The same for integers and Bool, exact over all of 64 bits.
+class IntReader {
+ public:
+  IntReader(DType dtype, const std::byte* data) : load_(load_int_fn(dtype)), data_(data) {}
+  int64_t operator[](int64_t index) const { return load_(data_, index); }
+
+ private:
+  LoadIntFn load_;
+  const std::byte* data_;
+};
+class IntWriter {
+ public:
+  IntWriter(DType dtype, std::byte* data) : store_(store_int_fn(dtype)), data_(data) {}
+  void set(int64_t index, int64_t value) const { store_(data_, index, value); }
+
+ private:
+  StoreIntFn store_;
+  std::byte* data_;
+};
+
+// One operand or result. `data` is null for an optional result that nobody uses, and for an empty tensor.
+struct View {
+  DType dtype = DType::F32;
+  std::span<const int64_t> sizes;
+  std::byte* data = nullptr;
+
+  int64_t rank() const { return static_cast<int64_t>(sizes.size()); }
+  int64_t dim(int64_t axis) const { return sizes[static_cast<size_t>(axis)]; }
+  int64_t elements() const {
+    int64_t n = 1;
+    for (const int64_t size : sizes) n *= size;
+    return n;
+  }
+};
+
+// Only the first `actual` of `upper` rows of the bucket axis are in use; equal when all are (spec 40, 5).
+struct Extent {
+  int64_t actual = 1, upper = 1;
+  bool full() const { return actual == upper; }
+};
+
+class Call {
+ public:
+  Call(const Attrs& attrs, std::span<const View> inputs, std::span<const View> outputs, std::byte* scratch = nullptr)
+      : attrs_(attrs), inputs_(inputs), outputs_(outputs), scratch_(scratch) {}
+
+  template <class A>
+  const A& attrs() const {
+    return attrs_.as<A>();
+  }
+  const Attrs& raw_attrs() const { return attrs_; }
+
+  int64_t num_inputs() const { return static_cast<int64_t>(inputs_.size()); }
+  int64_t num_outputs() const { return static_cast<int64_t>(outputs_.size()); }
+  const View& input(int64_t i) const { return inputs_[static_cast<size_t>(i)]; }
+  const View& output(int64_t i) const { return outputs_[static_cast<size_t>(i)]; }
+  // Optional results that nobody uses have no bytes and are not computed.
+  bool wants(int64_t i) const { return i < num_outputs() && output(i).data != nullptr; }
+
+  Reader reader(int64_t i) const { return Reader(input(i).dtype, input(i).data); }
+  Writer writer(int64_t i) const { return Writer(output(i).dtype, output(i).data); }
+  IntReader int_reader(int64_t i) const { return IntReader(input(i).dtype, input(i).data); }
+  IntWriter int_writer(int64_t i) const { return IntWriter(output(i).dtype, output(i).data); }
+
+  // The elements themselves, where the dtype is known.
+  template <class T>
+  const T* input_as(int64_t i) const {
+    RLX_ASSERT(holds<T>(input(i).dtype));
+    return reinterpret_cast<const T*>(input(i).data);
+  }
+  template <class T>
+  T* output_as(int64_t i) const {
+    RLX_ASSERT(holds<T>(output(i).dtype));
+    return reinterpret_cast<T*>(output(i).data);
+  }
+
+  // Bytes that live for this step only; as many as the kernel's `scratch` function asked for.
+  std::byte* scratch() const { return scratch_; }
+
+ private:
+  const Attrs& attrs_;
+  std::span<const View> inputs_, outputs_;
+  std::byte* scratch_;
+};
+
+using Kernel = void (*)(const Call&);
+
+// A row of a backend's kernel table.
+struct KernelRow {
+  const OpDef* op;
+  Kernel kernel;
+  // Can it run this node? Null: every node of the op.
+  bool (*supports)(const Attrs&, std::span<const TensorType> inputs) = nullptr;
+};
+
+// Elements before, along and after an axis: index = (o * axis + a) * inner + i.
+struct SplitAt {
+  int64_t outer, cols, inner;
+};
+inline SplitAt split_at(std::span<const int64_t> sizes, int64_t axis) {
+  axis = normalize_axis(axis, static_cast<int64_t>(sizes.size()));
+  const auto a = static_cast<size_t>(axis);
+  return {product(sizes.first(a)), sizes[a], product(sizes.subspan(a + 1))};
+}
+
+}  // namespace rlx::host

@@ -1,0 +1,90 @@
+#include "backends/reference/evaluate.h"
+
+#include <unordered_map>
+
+#include "backends/reference/table.h"
+#include "rlx/ops/leaves.h"
+
+namespace rlx::reference {
+
+namespace {
+
+host::View view_of(const Tensor& t) { return {t.dtype(), t.sizes(), const_cast<std::byte*>(t.bytes().data())}; }
+
+Tensor leaf_value(const NamedTensors& given, const Node& node, std::string_view kind) {
+  const std::string& name = node.attrs.as<ops::LeafAttrs>().name;
+  const auto it = given.find(name);
+  require(it != given.end(), kind, " '", name, "' (", node.results[0].type, ") is not given.");
+  require(it->second.type() == node.results[0].type, kind, " '", name, "' is ", it->second.type(), ", not ",
+          node.results[0].type, ".");
+  return it->second;
+}
+
+void run_node(const Node& node, std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
+  bool all_empty = true;
+  for (const Result& r : node.results) {
+    outputs.emplace_back(r.type.dtype, r.type.shape.sizes());
+    all_empty &= outputs.back().num_elements() == 0;
+  }
+  if (all_empty) return;
+  const host::Kernel kernel = find_kernel(*node.op);
+  if (kernel == nullptr)
+    fail(ErrorKind::kUnsupported, str("The reference backend has no kernel for op '", node.op->name, "'."));
+  std::vector<host::View> in, out;
+  for (const Tensor& t : inputs) in.push_back(view_of(t));
+  for (const Tensor& t : outputs) out.push_back(view_of(t));
+  kernel(host::Call(node.attrs, in, out));
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Graph& source, std::span<const Tensor> inputs, const NamedTensors& params,
+                             const NamedTensors& states) {
+  const Graph graph = decompose(source, [](const OpDef& op) { return find_kernel(op) == nullptr; });
+  std::unordered_map<ValueId, Tensor> values;
+  size_t next_input = 0;
+  for (const Node& node : graph.nodes()) {
+    std::vector<Tensor> results;
+    if (node.op == &ops::input) {
+      require(next_input < inputs.size(), "Graph '", graph.name(), "' has more inputs than the ", inputs.size(),
+              " given.");
+      const Tensor& t = inputs[next_input++];
+      require(t.type() == node.results[0].type, "Input '", node.name, "' is ", t.type(), ", not ", node.results[0].type,
+              ".");
+      results = {t};
+    } else if (node.op == &ops::param) {
+      results = {leaf_value(params, node, "Param")};
+    } else if (node.op == &ops::state) {
+      results = {leaf_value(states, node, "State")};
+    } else if (node.op == &ops::constant) {
+      results = {node.attrs.as<ops::ConstantAttrs>().value};
+    } else if (node.op == &ops::dim_value) {
+      results = {Tensor::i32({}, {static_cast<int32_t>(node.attrs.as<ops::DimValueAttrs>().dim.value())})};
+    } else {
+      std::vector<Tensor> operands;
+      for (const ValueId id : node.inputs) operands.push_back(values.at(id));
+      try {
+        run_node(node, operands, results);
+      } catch (Error& e) {
+        e.add_context(str("running ", graph.label(node.results[0].id), " (", node.op->name, ")"));
+        throw;
+      }
+    }
+    for (size_t r = 0; r < results.size(); ++r) values[node.results[r].id] = results[r];
+  }
+  std::vector<Tensor> outputs;
+  for (const Output& o : graph.outputs()) outputs.push_back(values.at(o.value));
+  return outputs;
+}
+
+std::vector<Tensor> evaluate_op(const OpDef& op, std::span<const Tensor> inputs, const Attrs& attrs) {
+  Graph graph(std::string(op.name));
+  Values operands;
+  for (size_t i = 0; i < inputs.size(); ++i) operands.push_back(graph.input(str("x", i), inputs[i].type()));
+  const Value first = graph.add(op, operands, attrs);
+  const size_t results = graph.node_of(first.id()).results.size();
+  for (size_t r = 0; r < results; ++r) graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
+  return evaluate(graph, inputs);
+}
+
+}  // namespace rlx::reference

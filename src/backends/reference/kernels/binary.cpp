@@ -1,0 +1,126 @@
+#include <cmath>
+#include <complex>
+
+#include "backends/host/broadcast.h"
+#include "backends/reference/kernels/kernels.h"
+
+namespace rlx::reference {
+
+namespace {
+
+// f of every pair of broadcast elements, read by `Read` and written by `write`.
+template <class A, class B, class Set, class F>
+void zip(const Call& call, const A& a, const B& b, const Set& set, const F& f) {
+  host::BroadcastWalk<2> walk(call.output(0).sizes, {call.input(0).sizes, call.input(1).sizes});
+  const int64_t n = call.output(0).elements();
+  for (int64_t i = 0; i < n; ++i, walk.next()) set(i, f(a[walk.offset(0)], b[walk.offset(1)]));
+}
+
+template <class F>
+void zip_float(const Call& call, const F& f) {
+  const Writer y = call.writer(0);
+  zip(
+      call, call.reader(0), call.reader(1), [&](int64_t i, double v) { y.set(i, v); }, f);
+}
+
+template <class F>
+void zip_int(const Call& call, const F& f) {
+  const IntWriter y = call.int_writer(0);
+  zip(
+      call, call.int_reader(0), call.int_reader(1), [&](int64_t i, int64_t v) { y.set(i, v); }, f);
+}
+
+// std::complex's operators take the C99 Annex G detours around infinities; the definition here is the plain formula.
+template <class F>
+void zip_complex(const Call& call, const F& f) {
+  using C = std::complex<float>;
+  C* y = call.output_as<C>(0);
+  zip(
+      call, call.input_as<C>(0), call.input_as<C>(1),
+      [&](int64_t i, std::complex<double> v) { y[i] = C(static_cast<float>(v.real()), static_cast<float>(v.imag())); },
+      [&](C a, C b) { return f(std::complex<double>(a), std::complex<double>(b)); });
+}
+
+template <class Float, class Int>
+void real(const Call& call, const Float& on_float, const Int& on_int) {
+  if (is_float(call.output(0).dtype))
+    zip_float(call, on_float);
+  else
+    zip_int(call, on_int);
+}
+
+// Arithmetic on 64 bits that wraps; the writer keeps the low bits of narrower types.
+int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+
+// base^exponent by squaring, wrapping; a negative exponent follows integer division of 1.
+int64_t int_pow(int64_t base, int64_t exponent) {
+  if (exponent < 0) {
+    require(base != 0, "Integer 0 is raised to a negative power (", exponent, ").");
+    if (base == 1) return 1;
+    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  }
+  uint64_t result = 1, b = static_cast<uint64_t>(base);
+  for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, b *= b)
+    if (e & 1) result *= b;
+  return wrap(result);
+}
+
+}  // namespace
+
+void add(const Call& call) {
+  if (is_complex(call.output(0).dtype)) return zip_complex(call, [](auto a, auto b) { return a + b; });
+  real(
+      call, [](double a, double b) { return a + b; },
+      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
+}
+
+void sub(const Call& call) {
+  if (is_complex(call.output(0).dtype)) return zip_complex(call, [](auto a, auto b) { return a - b; });
+  real(
+      call, [](double a, double b) { return a - b; },
+      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); });
+}
+
+void mul(const Call& call) {
+  if (is_complex(call.output(0).dtype))
+    return zip_complex(call, [](std::complex<double> a, std::complex<double> b) {
+      return std::complex<double>(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    });
+  real(
+      call, [](double a, double b) { return a * b; },
+      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
+}
+
+void div(const Call& call) {
+  if (is_complex(call.output(0).dtype))
+    return zip_complex(call, [](std::complex<double> a, std::complex<double> b) {
+      const double norm = b.real() * b.real() + b.imag() * b.imag();
+      return std::complex<double>((a.real() * b.real() + a.imag() * b.imag()) / norm,
+                                  (a.imag() * b.real() - a.real() * b.imag()) / norm);
+    });
+  real(
+      call, [](double a, double b) { return a / b; },
+      [](int64_t a, int64_t b) {
+        if (b == 0) fail(ErrorKind::kRuntime, "An integer is divided by 0.");
+        return b == -1 ? wrap(0 - static_cast<uint64_t>(a)) : a / b;  // the smallest integer / -1 wraps
+      });
+}
+
+void max(const Call& call) {
+  real(
+      call, [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
+      [](int64_t a, int64_t b) { return a > b ? a : b; });
+}
+
+void min(const Call& call) {
+  real(
+      call, [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
+      [](int64_t a, int64_t b) { return a < b ? a : b; });
+}
+
+void pow(const Call& call) {
+  real(
+      call, [](double a, double b) { return std::pow(a, b); }, int_pow);
+}
+
+}  // namespace rlx::reference

@@ -1,0 +1,111 @@
+#include "rlx/tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/convert.h"
+
+namespace rlx {
+
+namespace {
+
+int64_t checked_elements(const std::vector<int64_t>& sizes) {
+  for (const int64_t size : sizes) require(size >= 0, "Tensor size (", size, ") is negative.");
+  return Shape(sizes).num_elements();
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> sizes)
+    : dtype_(dtype), sizes_(std::move(sizes)), elements_(checked_elements(sizes_)) {
+  size_bytes_ = static_cast<size_t>(checked_mul(elements_, static_cast<int64_t>(size_of(dtype))));
+  if (size_bytes_ == 0) return;
+  // calloc: fresh pages are zero already, so a large tensor costs nothing until it is touched.
+  void* memory = std::calloc(size_bytes_, 1);
+  if (memory == nullptr)
+    fail(ErrorKind::kMemory, str("Tensor ", type(), " needs ", size_bytes_, " bytes, which are not available."));
+  data_ = static_cast<std::byte*>(memory);
+  owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+}
+
+Tensor Tensor::f32(std::vector<int64_t> sizes, std::vector<float> values) {
+  return of<float>(DType::F32, std::move(sizes), values);
+}
+Tensor Tensor::i32(std::vector<int64_t> sizes, std::vector<int32_t> values) {
+  return of<int32_t>(DType::I32, std::move(sizes), values);
+}
+Tensor Tensor::i64(std::vector<int64_t> sizes, std::vector<int64_t> values) {
+  return of<int64_t>(DType::I64, std::move(sizes), values);
+}
+
+Tensor Tensor::from_doubles(DType dtype, std::vector<int64_t> sizes, std::span<const double> values) {
+  Tensor t(dtype, std::move(sizes));
+  require(static_cast<int64_t>(values.size()) == t.elements_, "Number of values (", values.size(),
+          ") does not match the tensor's elements (", t.elements_, ").");
+  const StoreFn store = store_fn(dtype);
+  for (int64_t i = 0; i < t.elements_; ++i) store(t.data_, i, values[static_cast<size_t>(i)]);
+  return t;
+}
+
+Tensor Tensor::borrow(DType dtype, std::vector<int64_t> sizes, std::span<const std::byte> bytes,
+                      std::shared_ptr<const void> owner) {
+  Tensor t;
+  t.dtype_ = dtype;
+  t.sizes_ = std::move(sizes);
+  t.elements_ = checked_elements(t.sizes_);
+  t.size_bytes_ = static_cast<size_t>(checked_mul(t.elements_, static_cast<int64_t>(size_of(dtype))));
+  require(t.size_bytes_ == bytes.size(), "Number of bytes (", bytes.size(), ") does not match tensor ", t.type(), " (",
+          t.size_bytes_, " bytes).");
+  t.data_ = const_cast<std::byte*>(bytes.data());  // never written: writable_ is false
+  t.writable_ = false;
+  t.owner_ = std::move(owner);
+  return t;
+}
+
+std::span<std::byte> Tensor::mutable_bytes() {
+  require(writable_, "Tensor ", type(), " is borrowed or mapped; clone it before writing.");
+  return {data_, size_bytes_};
+}
+
+double Tensor::at(int64_t index) const {
+  require(index >= 0 && index < elements_, "Index (", index, ") is out of range for ", elements_, " elements.");
+  return load_fn(dtype_)(data_, index);
+}
+
+std::vector<double> Tensor::to_doubles() const {
+  std::vector<double> out(static_cast<size_t>(elements_));
+  const LoadFn load = load_fn(dtype_);
+  for (int64_t i = 0; i < elements_; ++i) out[static_cast<size_t>(i)] = load(data_, i);
+  return out;
+}
+
+Tensor Tensor::clone() const {
+  Tensor t(dtype_, sizes_);
+  if (size_bytes_ > 0) std::memcpy(t.data_, data_, size_bytes_);
+  return t;
+}
+
+Tensor Tensor::reshaped(std::vector<int64_t> sizes) const {
+  require(checked_elements(sizes) == elements_, "Tensor ", type(), " cannot be reshaped to ", sizes, ".");
+  Tensor t = *this;
+  t.sizes_ = std::move(sizes);
+  return t;
+}
+
+Tensor Tensor::cast(DType to) const {
+  Tensor t(to, sizes_);
+  convert_elements(dtype_, data_, to, t.data_, elements_);
+  return t;
+}
+
+bool Tensor::operator==(const Tensor& other) const {
+  return dtype_ == other.dtype_ && sizes_ == other.sizes_ &&
+         (size_bytes_ == 0 || std::memcmp(data_, other.data_, size_bytes_) == 0);
+}
+
+void Tensor::check_holds(bool ok) const {
+  require(ok, "Tensor ", type(), " is read or written as another element type.");
+}
+
+}  // namespace rlx

@@ -1,0 +1,23 @@
+// Pieces of the text form that printer, parser and comparison share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rlx/attrs.h"
+
+namespace rlx {
+
+// {axis=1, shape=[4, ?1]}, fields at their default left out; empty when all are. Regions are indented by `indent`.
+std::string print_attrs(const Attrs& attrs, int indent = 0);
+
+// "text" with quotes, backslashes and control characters escaped.
+std::string quoted(std::string_view text);
+
+// Can the name stand unquoted after '%'?
+bool is_plain_name(std::string_view name);
+
+uint64_t stable_hash(std::string_view text);  // FNV-1a, 64 bits
+
+}  // namespace rlx

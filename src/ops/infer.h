@@ -1,0 +1,26 @@
+// Type rules that several ops share.
+#pragma once
+
+#include "rlx/op.h"
+
+namespace rlx::ops {
+
+// The first operand's type.
+inline Types same_as_input(const InferCall& call) { return call.input(0); }
+
+void require_float(const TensorType& type, std::string_view what = "Operand");
+void require_index(const TensorType& type, std::string_view what);  // I32 or I64
+void require_dtype(const TensorType& type, DType dtype, std::string_view what);
+void require_same_dtype(const TensorType& a, const TensorType& b);
+void require_rank(const TensorType& type, int64_t rank, std::string_view what);
+// Equal sizes, or one of them a symbol and the other a number (known only when bound).
+void require_same_dim(const Dim& a, const Dim& b, std::string_view what);
+void require_shape(const TensorType& type, const Shape& shape, std::string_view what);
+
+// mixes_axis of an op whose attribute struct has a single `axis`.
+template <class A>
+bool mixes_attr_axis(const Attrs& attrs, int64_t rank, int64_t axis) {
+  return normalize_axis(attrs.as<A>().axis, rank) == axis;
+}
+
+}  // namespace rlx::ops

@@ -1,0 +1,84 @@
+#include <cmath>
+
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+// Known values on floats, wrapping integers and complex numbers; broadcasting against an element-by-element formula.
+static OpCase& broadcast_case(OpCase& c, double (*f)(double, double)) {
+  return c.check([f](const Tensors& in, const Tensors& out) {
+    ASSERT_EQ(out[0].sizes(), (std::vector<int64_t>{2, 3, 4}));
+    for (int64_t i = 0; i < 2; ++i)
+      for (int64_t j = 0; j < 3; ++j)
+        for (int64_t k = 0; k < 4; ++k)
+          EXPECT_NEAR(out[0].at((i * 3 + j) * 4 + k), f(in[0].at(i * 4 + k), in[1].at(j)), 1e-6);
+  });
+}
+
+OP_CASES(add) {
+  add({Tensor::f32({2}, {1, 2}), Tensor::f32({2}, {0.5, -2})}).expect({Tensor::f32({2}, {1.5, 0})}, kExact);
+  add({Tensor::i32({2}, {2147483647, 1}), Tensor::i32({}, {1})})
+      .expect({Tensor::i32({2}, {-2147483647 - 1, 2})}, kExact);
+  add({Tensor::i64({1}, {(int64_t{1} << 60) + 1}), Tensor::i64({1}, {1})})
+      .expect({Tensor::i64({1}, {(int64_t{1} << 60) + 2})});
+  broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return a + b; });
+  for (const DType d : {DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8, DType::C64})
+    add({random({3, 5}, d), random({5}, d)});
+  add({random({0, 3}), random({3})}).expect({Tensor(DType::F32, {0, 3})});
+  add_error({random({2, 3}), random({2})}, {}, "Sizes 3 and 2 do not broadcast");
+  add_error({random({2}), random({2}, DType::F16)}, {}, "Operand dtypes (f32, f16) differ");
+  add_error({random({2}, DType::Bool), random({2}, DType::Bool)}, {}, "has no arithmetic");
+}
+
+OP_CASES(sub) {
+  add({Tensor::f32({2}, {1, 2}), Tensor::f32({2}, {0.5, -2})}).expect({Tensor::f32({2}, {0.5, 4})}, kExact);
+  add({integers({1}, 0, 0, DType::U8), integers({1}, 1, 1, DType::U8)})
+      .expect({integers({1}, 255, 255, DType::U8)}, kExact);
+  broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return a - b; });
+}
+
+OP_CASES(mul) {
+  add({Tensor::f32({2}, {3, 2}), Tensor::f32({2}, {0.5, -2})}).expect({Tensor::f32({2}, {1.5, -4})}, kExact);
+  broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return a * b; });
+  using C = std::complex<float>;
+  const C a[] = {{1, 2}}, b[] = {{3, -1}}, product[] = {{5, 5}};
+  add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
+      .expect({Tensor::of<C>(DType::C64, {1}, product)});
+}
+
+OP_CASES(div) {
+  add({Tensor::f32({4}, {3, 1, -1, 0}), Tensor::f32({4}, {2, 0, 0, 0})})
+      .expect({Tensor::f32({4}, {1.5, INFINITY, -INFINITY, NAN})}, kExact);
+  add({Tensor::i32({4}, {7, -7, 7, -2147483647 - 1}), Tensor::i32({4}, {2, 2, -2, -1})})
+      .expect({Tensor::i32({4}, {3, -3, -3, -2147483647 - 1})}, kExact);  // toward zero; the last one wraps
+  broadcast_case(add({random({2, 1, 4}), random({3, 1}, 1, 2)}), [](double a, double b) { return a / b; });
+  using C = std::complex<float>;
+  const C a[] = {{5, 5}}, b[] = {{3, -1}}, quotient[] = {{1, 2}};
+  add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
+      .expect({Tensor::of<C>(DType::C64, {1}, quotient)});
+  add_error({Tensor::i32({1}, {1}), Tensor::i32({1}, {0})}, {}, "divided by 0");
+}
+
+OP_CASES(max) {
+  add({Tensor::f32({4}, {1, -2, NAN, 0}), Tensor::f32({4}, {0, 3, 1, NAN})})
+      .expect({Tensor::f32({4}, {1, 3, NAN, NAN})}, kExact);
+  broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return std::fmax(a, b); });
+  add({random({3, 5}, DType::I64), random({5}, DType::I64)});
+  add_error({random({2}, DType::C64), random({2}, DType::C64)}, {}, "not defined for c64");
+}
+
+OP_CASES(min) {
+  add({Tensor::f32({4}, {1, -2, NAN, 0}), Tensor::f32({4}, {0, 3, 1, NAN})})
+      .expect({Tensor::f32({4}, {0, -2, NAN, NAN})}, kExact);
+  broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return std::fmin(a, b); });
+}
+
+OP_CASES(pow) {
+  add({Tensor::f32({5}, {2, -2, -2, 0, 4}), Tensor::f32({5}, {3, 3, 0.5, 0, 0.5})})
+      .expect({Tensor::f32({5}, {8, -8, NAN, 1, 2})}, kRounding);
+  add({Tensor::i32({4}, {2, -3, 5, -1}), Tensor::i32({4}, {10, 3, 0, -3})})
+      .expect({Tensor::i32({4}, {1024, -27, 1, -1})}, kExact);
+  broadcast_case(add({random({2, 1, 4}, 0.5, 2), random({3, 1})}), [](double a, double b) { return std::pow(a, b); });
+}
+
+}  // namespace rlx::test

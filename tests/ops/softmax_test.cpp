@@ -1,0 +1,36 @@
+#include <cmath>
+
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+OP_CASES(softmax) {
+  add({Tensor::f32({2, 2}, {0, 0, std::log(1.0f), std::log(3.0f)})})
+      .expect({Tensor::f32({2, 2}, {0.5, 0.5, 0.25, 0.75})});
+  add({Tensor::f32({2, 2}, {0, std::log(1.0f), 0, std::log(3.0f)})}, {.axis = 0})
+      .expect({Tensor::f32({2, 2}, {0.5, 0.25, 0.5, 0.75})});
+  add({Tensor::f32({2}, {1000, 1000})}).expect({Tensor::f32({2}, {0.5, 0.5})});  // no overflow
+  add({Tensor::f32({2}, {-INFINITY, -INFINITY})}).expect({Tensor::f32({2}, {NAN, NAN})});
+  add({Tensor::f32({2}, {-INFINITY, 3})}).expect({Tensor::f32({2}, {0, 1})});
+  add({Tensor::f32({3}, {NAN, 3, 1})}).expect({Tensor::f32({3}, {NAN, NAN, NAN})});
+  add({Tensor::f32({3}, {INFINITY, 3, 1})}).check([](const Tensors&, const Tensors& out) {
+    EXPECT_TRUE(std::isnan(out[0].at(0)));
+  });
+  // Softmax does not change when a number is added to a row, and rows sum to 1.
+  for (const int64_t axis : {0, 1, 2, -1, -3})
+    add({random({4, 5, 6}, DType::F64)}, {.axis = axis}).check([axis](const Tensors& in, const Tensors& out) {
+      const Tensor shifted = run(ops::add, {in[0], Tensor::from_doubles(DType::F64, {}, std::vector<double>{3.5})})[0];
+      EXPECT_TRUE(near(out[0], run(ops::softmax, {shifted}, {.axis = axis})[0], {.rel = 1e-12}));
+      const int64_t a = normalize_axis(axis, 3), inner = a == 0 ? 30 : a == 1 ? 6 : 1, cols = in[0].sizes()[a];
+      double sum = 0;
+      for (int64_t c = 0; c < cols; ++c) sum += out[0].at(c * inner);
+      EXPECT_NEAR(sum, 1, 1e-12);
+    });
+  for (const DType dtype : {DType::F16, DType::BF16}) add({random({3, 9}, dtype)});
+  add({random({0, 4})}).expect({Tensor(DType::F32, {0, 4})});
+  add({random({7, 257})});
+  add_error({random({2, 3})}, {.axis = 2}, "Axis (2) is out of range for rank (2)");
+  add_error({random({2, 3}, DType::I32)}, {}, "not a float type");
+}
+
+}  // namespace rlx::test
