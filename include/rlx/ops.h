@@ -2,5 +2,11 @@
 #pragma once
 
 #include "rlx/ops/binary.h"
+#include "rlx/ops/concat.h"
+#include "rlx/ops/expand.h"
 #include "rlx/ops/leaves.h"
+#include "rlx/ops/narrow.h"
+#include "rlx/ops/reshape.h"
+#include "rlx/ops/resize_nearest_2x.h"
 #include "rlx/ops/softmax.h"
+#include "rlx/ops/transpose.h"

@@ -5,10 +5,14 @@
 namespace rlx {
 
 // Sorted by name; a test checks that.
+// clang-format off: a line per op
 static constexpr const OpDef* kOps[] = {
-    &ops::add, &ops::constant, &ops::dim_value, &ops::div,     &ops::input, &ops::max, &ops::min,
-    &ops::mul, &ops::param,    &ops::pow,       &ops::softmax, &ops::state, &ops::sub,
+    &ops::add,     &ops::concat, &ops::constant, &ops::dim_value, &ops::div,
+    &ops::expand,  &ops::input,  &ops::max,      &ops::min,       &ops::mul,
+    &ops::narrow,  &ops::param,  &ops::pow,      &ops::reshape,   &ops::resize_nearest_2x,
+    &ops::softmax, &ops::state,  &ops::sub,      &ops::transpose,
 };
+// clang-format on
 
 std::span<const OpDef* const> all_ops() { return kOps; }
 

@@ -8,10 +8,24 @@
 namespace rlx::reference {
 
 // One row per op, sorted by the op's name.
+// clang-format off: a line per op
 static const host::KernelRow kTable[] = {
-    {&ops::add, add}, {&ops::div, div}, {&ops::max, max},         {&ops::min, min},
-    {&ops::mul, mul}, {&ops::pow, pow}, {&ops::softmax, softmax}, {&ops::sub, sub},
+    {&ops::add, add},
+    {&ops::concat, concat},
+    {&ops::div, div},
+    {&ops::expand, expand},
+    {&ops::max, max},
+    {&ops::min, min},
+    {&ops::mul, mul},
+    {&ops::narrow, narrow},
+    {&ops::pow, pow},
+    {&ops::reshape, reshape},
+    {&ops::resize_nearest_2x, resize_nearest_2x},
+    {&ops::softmax, softmax},
+    {&ops::sub, sub},
+    {&ops::transpose, transpose},
 };
+// clang-format on
 
 std::span<const host::KernelRow> kernel_table() { return kTable; }
 
