@@ -1,0 +1,16 @@
+// Writing a file so that nobody ever sees half of it.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace rlx {
+
+// Writes the parts, one after the other, to a new file beside `path`, which then takes its place. When that fails,
+// Error(kUnavailable) names the path and the reason, a file that was there before is untouched and nothing is left
+// over.
+void write_file(const std::string& path, std::initializer_list<std::span<const std::byte>> parts);
+
+}  // namespace rlx

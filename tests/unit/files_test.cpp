@@ -1,0 +1,79 @@
+// MappedFile and write_file.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/mapped_file.h"
+#include "core/write_file.h"
+#include "rlx/tensor.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace rlx {
+namespace {
+
+using test::TempFolder;
+
+std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+TEST(MappedFile, ShowsTheBytesOfTheFile) {
+  const TempFolder folder;
+  const auto file = MappedFile::open(folder.write("a.bin", "hello"));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()), "hello");
+  EXPECT_EQ(file->path(), folder.path("a.bin"));
+}
+
+TEST(MappedFile, LivesAsLongAsATensorBorrowsFromIt) {
+  const TempFolder folder;
+  Tensor t;
+  {
+    const auto file = MappedFile::open(folder.write("a.bin", std::string("\1\0\0\0\2\0\0\0", 8)));
+    t = Tensor::borrow(DType::I32, {2}, file->bytes(), file);
+  }
+  EXPECT_EQ(t.values<int32_t>()[1], 2);
+  EXPECT_ERROR(t.mutable_bytes(), kInvalid, "is borrowed or mapped");
+}
+
+TEST(MappedFile, SaysWhatIsWrongWithAFile) {
+  const TempFolder folder;
+  EXPECT_ERROR(MappedFile::open(folder.path("none")), kUnavailable,
+               str("File '", folder.path("none"), "' cannot be opened (No such file or directory)."));
+  EXPECT_ERROR(MappedFile::open(folder.path("")), kInvalid, "it is a directory");
+  EXPECT_ERROR(MappedFile::open(folder.write("empty", "")), kInvalid, str("'", folder.path("empty"), "' is empty."));
+  const std::string pipe = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_ERROR(MappedFile::open(pipe), kInvalid, "it is not a plain file");
+  EXPECT_ERROR(MappedFile::open(folder.write("a", "x") + "/b"), kUnavailable, "Not a directory");
+}
+
+TEST(MappedFile, AFileThatMayNotBeReadIsUnavailable) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TempFolder folder;
+  const std::string path = folder.write("secret", "x");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  EXPECT_ERROR(MappedFile::open(path), kUnavailable, "Permission denied");
+}
+
+TEST(WriteFile, ReplacesTheFileAndLeavesNothingElse) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", "old and longer");
+  write_file(path, {as_bytes("new"), {}, as_bytes("er")});
+  EXPECT_EQ(test::read_whole_file(path), "newer");
+  EXPECT_EQ(folder.files(), std::vector<std::string>{"a"});
+}
+
+TEST(WriteFile, AFailureLeavesTheOldFileAndNothingElse) {
+  const TempFolder folder;
+  EXPECT_ERROR(write_file(folder.path("none/a"), {}), kUnavailable,
+               str("File '", folder.path("none/a"), "' cannot be created (No such file or directory)."));
+  std::filesystem::create_directory(folder.path("taken"));
+  EXPECT_ERROR(write_file(folder.path("taken"), {as_bytes("x")}), kUnavailable, "cannot be replaced");
+  EXPECT_EQ(folder.files(), std::vector<std::string>{"taken"});
+}
+
+}  // namespace
+}  // namespace rlx
