@@ -1,0 +1,50 @@
+#include "rlx/ops/compare.h"
+
+#include "ops/infer.h"
+
+namespace rlx::ops {
+
+static Types infer_equal(const InferCall& call) {
+  const TensorType &a = call.input(0), &b = call.input(1);
+  require_same_dtype(a, b);
+  return TensorType{broadcast_shapes(a.shape, b.shape, call.symbols), DType::Bool};
+}
+
+static Types infer_order(const InferCall& call) {
+  const DType dtype = call.input(0).dtype;
+  require(!is_complex(dtype) && dtype != DType::Bool, "Op '", call.op().name, "' is not defined for ", dtype, ".");
+  return infer_equal(call);
+}
+
+// Never in place: a broadcast operand can have as many bytes as the Bool result and still be read again.
+static constexpr OpDef compare(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
+                               std::string_view doc) {
+  return {.name = name,
+          .category = "Elementwise",
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = rule,
+          .traits = {.elementwise = true, .commutative = commutative},
+          .doc = doc};
+}
+
+constinit const Op<NoAttrs> eq{compare("eq", infer_equal, true, "a == b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> ne{compare("ne", infer_equal, true, "a != b as Bool; true where one is NaN.")};
+constinit const Op<NoAttrs> lt{compare("lt", infer_order, false, "a < b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> le{compare("le", infer_order, false, "a <= b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> gt{compare("gt", infer_order, false, "a > b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> ge{compare("ge", infer_order, false, "a >= b as Bool; false where one is NaN.")};
+
+const Op<NoAttrs>& compare_op(CompareKind kind) {
+  switch (kind) {
+    case CompareKind::kEq: return eq;
+    case CompareKind::kNe: return ne;
+    case CompareKind::kLt: return lt;
+    case CompareKind::kLe: return le;
+    case CompareKind::kGt: return gt;
+    case CompareKind::kGe: return ge;
+  }
+  fail(ErrorKind::kInternal, "Unknown compare kind.");
+}
+
+}  // namespace rlx::ops
