@@ -169,7 +169,7 @@ std::string print_graph(const Graph& graph, int indent) {
     const Output& o = graph.outputs()[i];
     const std::string value = label(o.value);
     out += i == 0 ? " " : ", ";
-    if ("%" + o.name != value) out += (is_plain_name(o.name) ? o.name : quoted(o.name)) + "=";
+    if (!graph.contains(o.value) || default_output_name(graph, o.value) != o.name) out += (is_plain_name(o.name) ? o.name : quoted(o.name)) + "=";
     out += value;
   }
   return out + "\n" + std::string(static_cast<size_t>(indent), ' ') + "}";
@@ -182,6 +182,12 @@ std::string print_attrs(const Attrs& attrs, int indent) {
   std::vector<Field> defaults;
   attrs.type().fields(fresh.get(), defaults);
   return print_fields(attrs.fields(), defaults, indent);
+}
+
+std::string default_output_name(const Graph& graph, ValueId id) {
+  const ValuePlace p = graph.place(id);
+  const std::string& name = graph.nodes()[static_cast<size_t>(p.node)].name;
+  return str(name.empty() ? str(p.node) : name, p.result > 0 ? str('#', p.result) : std::string());
 }
 
 std::string print(const Graph& graph) { return print_graph(graph, 0) + "\n"; }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rlx/attrs.h"
+#include "rlx/graph.h"
 
 namespace rlx {
 
@@ -17,6 +17,9 @@ std::string quoted(std::string_view text);
 
 // Can the name stand unquoted after '%'?
 bool is_plain_name(std::string_view name);
+
+// The name of an output that is given none: the value's label without '%'.
+std::string default_output_name(const Graph& graph, ValueId id);
 
 uint64_t stable_hash(std::string_view text);  // FNV-1a, 64 bits
 
