@@ -72,16 +72,17 @@ struct View {
   }
 };
 
-// Only the first `actual` of `upper` rows of the bucket axis are in use; equal when all are (spec 40, 5).
-struct Extent {
-  int64_t actual = 1, upper = 1;
-  bool full() const { return actual == upper; }
+// The weights of the running graph, for the regions of control flow: their params are the parent's, by name.
+class ParamSource {
+ public:
+  virtual ~ParamSource() = default;
+  virtual const Tensor* find_param(std::string_view name) const = 0;  // null: not set
 };
 
 class Call {
  public:
-  Call(const Attrs& attrs, std::span<const View> inputs, std::span<const View> outputs, std::byte* scratch = nullptr)
-      : attrs_(attrs), inputs_(inputs), outputs_(outputs), scratch_(scratch) {}
+  Call(const Attrs& attrs, std::span<const View> inputs, std::span<const View> outputs, const ParamSource& params)
+      : attrs_(attrs), inputs_(inputs), outputs_(outputs), params_(params) {}
 
   template <class A>
   const A& attrs() const {
@@ -113,18 +114,17 @@ class Call {
     return reinterpret_cast<T*>(output(i).data);
   }
 
-  // Bytes that live for this step only; as many as the kernel's `scratch` function asked for.
-  std::byte* scratch() const { return scratch_; }
+  const ParamSource& params() const { return params_; }
 
  private:
   const Attrs& attrs_;
   std::span<const View> inputs_, outputs_;
-  std::byte* scratch_;
+  const ParamSource& params_;
 };
 
 using Kernel = void (*)(const Call&);
 
-// A row of a backend's kernel table.
+// A row of a backend's kernel table: the first row of an op that supports a node runs it.
 struct KernelRow {
   const OpDef* op;
   Kernel kernel;

@@ -11,16 +11,38 @@ namespace {
 
 host::View view_of(const Tensor& t) { return {t.dtype(), t.sizes(), const_cast<std::byte*>(t.bytes().data())}; }
 
-Tensor leaf_value(const NamedTensors& given, const Node& node, std::string_view kind) {
+const Tensor& leaf_value(const Tensor* given, const Node& node, std::string_view kind) {
   const std::string& name = node.attrs.as<ops::LeafAttrs>().name;
-  const auto it = given.find(name);
-  require(it != given.end(), kind, " '", name, "' (", node.results[0].type, ") is not given.");
-  require(it->second.type() == node.results[0].type, kind, " '", name, "' is ", it->second.type(), ", not ",
+  require(given != nullptr, kind, " '", name, "' (", node.results[0].type, ") is not given.");
+  require(given->type() == node.results[0].type, kind, " '", name, "' is ", given->type(), ", not ",
           node.results[0].type, ".");
-  return it->second;
+  return *given;
 }
 
-void run_node(const Node& node, std::span<const Tensor> inputs, std::vector<Tensor>& outputs) {
+// Are all ops such that the oracle has a kernel, in regions too? Then nothing needs decomposing.
+bool is_primitive(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.op->traits.leaf && find_kernel(*node.op) == nullptr && node.op->decompose) return false;
+    for (const GraphPtr& region : node.attrs.graphs())
+      if (!is_primitive(*region)) return false;
+  }
+  return true;
+}
+
+class GivenParams : public host::ParamSource {
+ public:
+  explicit GivenParams(const NamedTensors& params) : params_(params) {}
+  const Tensor* find_param(std::string_view name) const override {
+    const auto it = params_.find(std::string(name));
+    return it == params_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  const NamedTensors& params_;
+};
+
+void run_node(const Node& node, std::span<const Tensor> inputs, const host::ParamSource& params,
+              std::vector<Tensor>& outputs) {
   bool all_empty = true;
   for (const Result& r : node.results) {
     outputs.emplace_back(r.type.dtype, r.type.shape.sizes());
@@ -33,14 +55,17 @@ void run_node(const Node& node, std::span<const Tensor> inputs, std::vector<Tens
   std::vector<host::View> in, out;
   for (const Tensor& t : inputs) in.push_back(view_of(t));
   for (const Tensor& t : outputs) out.push_back(view_of(t));
-  kernel(host::Call(node.attrs, in, out));
+  kernel(host::Call(node.attrs, in, out, params));
 }
 
 }  // namespace
 
-std::vector<Tensor> evaluate(const Graph& source, std::span<const Tensor> inputs, const NamedTensors& params,
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const host::ParamSource& params,
                              const NamedTensors& states) {
-  const Graph graph = decompose(source, [](const OpDef& op) { return find_kernel(op) == nullptr; });
+  if (!is_primitive(graph))
+    return evaluate(decompose(graph, [](const OpDef& op) { return find_kernel(op) == nullptr; }), inputs, params,
+                    states);
+  const GivenParams given_states(states);
   std::unordered_map<ValueId, Tensor> values;
   size_t next_input = 0;
   for (const Node& node : graph.nodes()) {
@@ -53,9 +78,9 @@ std::vector<Tensor> evaluate(const Graph& source, std::span<const Tensor> inputs
               ".");
       results = {t};
     } else if (node.op == &ops::param) {
-      results = {leaf_value(params, node, "Param")};
+      results = {leaf_value(params.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "Param")};
     } else if (node.op == &ops::state) {
-      results = {leaf_value(states, node, "State")};
+      results = {leaf_value(given_states.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "State")};
     } else if (node.op == &ops::constant) {
       results = {node.attrs.as<ops::ConstantAttrs>().value};
     } else if (node.op == &ops::dim_value) {
@@ -64,7 +89,7 @@ std::vector<Tensor> evaluate(const Graph& source, std::span<const Tensor> inputs
       std::vector<Tensor> operands;
       for (const ValueId id : node.inputs) operands.push_back(values.at(id));
       try {
-        run_node(node, operands, results);
+        run_node(node, operands, params, results);
       } catch (Error& e) {
         e.add_context(str("running ", graph.label(node.results[0].id), " (", node.op->name, ")"));
         throw;
@@ -75,6 +100,11 @@ std::vector<Tensor> evaluate(const Graph& source, std::span<const Tensor> inputs
   std::vector<Tensor> outputs;
   for (const Output& o : graph.outputs()) outputs.push_back(values.at(o.value));
   return outputs;
+}
+
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const NamedTensors& params,
+                             const NamedTensors& states) {
+  return evaluate(graph, inputs, GivenParams(params), states);
 }
 
 std::vector<Tensor> evaluate_op(const OpDef& op, std::span<const Tensor> inputs, const Attrs& attrs) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/host/call.h"
 #include "rlx/graph.h"
 
 namespace rlx::reference {
@@ -15,6 +16,10 @@ using NamedTensors = std::map<std::string, Tensor>;
 
 // Inputs by declaration order, params and states by name. Returns the outputs in order. The graph is bound.
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const NamedTensors& params = {},
+                             const NamedTensors& states = {});
+
+// The same with params from elsewhere: how a kernel of control flow runs its regions.
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const host::ParamSource& params,
                              const NamedTensors& states = {});
 
 // One op on its own: all results of the node.

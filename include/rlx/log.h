@@ -1,0 +1,16 @@
+// Warnings and reports. The library prints nothing: they go to one callback, which by default drops them.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace rlx {
+
+enum class LogLevel { kInfo, kWarning };
+using LogCallback = std::function<void(LogLevel, std::string_view)>;
+
+// Replaces the callback; an empty one drops everything. May be called from any thread.
+void set_log(LogCallback callback);
+void log(LogLevel level, std::string_view text);
+
+}  // namespace rlx

@@ -1,0 +1,163 @@
+// compile() a graph for a device, then run it (spec 20, 5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rlx/graph.h"
+#include "rlx/tensor.h"
+
+namespace rlx {
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+enum class ScheduleOrder {
+  kBest,    // whichever of the two below needs less memory
+  kGreedy,  // among the ready steps the one that frees most bytes
+  kSource,  // as the graph is written
+};
+
+struct CompileOptions {
+  // "auto" takes the best device there is; devices() lists them.
+  std::string device = "auto";
+  // Sizes of symbols. Empty for a graph with symbols: it is compiled at the first run, from the inputs' sizes.
+  DimBinding dims;
+  // The symbol whose rows an active extent counts; by default the only dynamic one.
+  std::optional<uint32_t> bucket_symbol;
+
+  int64_t arena_alignment = 64;
+  ScheduleOrder schedule = ScheduleOrder::kBest;
+  bool no_reuse = false;     // every value its own bytes: to find out whether the memory plan is at fault
+  bool in_place = true;      // results may overwrite operands that are not needed any more
+  bool verify_plan = false;  // check the plan's invariants after planning
+  bool poison = false;       // fill memory with NaN before a run and after a value's last use
+
+  // The defaults with the environment's switches applied: RLX_DEVICE, RLX_SCHEDULE (best, greedy, source),
+  // RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The environment is read once per process.
+  static CompileOptions from_environment();
+};
+
+// A named tensor of an executable's interface; sizes may be symbols.
+struct Port {
+  std::string name;
+  TensorType type;
+};
+
+// One step of the schedule, in the order of execution.
+struct StepInfo {
+  std::string node;    // %7
+  std::string op;      // softmax
+  std::string kernel;  // the backend whose kernel runs it
+  TensorType result;
+  int64_t offset_bytes = -1;  // of the result in the arena; -1 when it lies elsewhere
+};
+
+struct PlanInfo {
+  std::vector<StepInfo> steps;
+  int64_t arena_bytes = 0;         // what activations take
+  int64_t largest_live_bytes = 0;  // the most that is live at one step: a lower bound for this order of steps
+  int64_t unshared_bytes = 0;      // what they would take without reuse
+  int64_t persistent_bytes = 0;    // outputs and states
+  int64_t param_bytes = 0;
+  int64_t constant_bytes = 0;
+  int64_t in_place_results = 0;
+  int64_t views = 0;  // values that are a part of another value and need no bytes
+};
+
+struct RunStats {
+  int64_t runs = 0;
+  int64_t compiles = 0;          // 1 for a fixed graph; one more for each new binding
+  int64_t full_extent_runs = 0;  // runs with an active extent that had to use the full one
+};
+
+struct RunOptions {
+  std::vector<std::string> outputs;  // which ones to return; empty: all
+};
+
+class DeviceProgram;
+
+// A compiled graph with its weights and states.
+//
+// Threads: an Executable may be used from any thread, but by one at a time (a second one gets an Error, not a race).
+// Different executables, clones too, run at the same time; clones share the weights.
+class Executable {
+ public:
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  ~Executable();
+
+  const std::string& device() const;
+  std::vector<Port> inputs() const;
+  std::vector<Port> outputs() const;
+  std::vector<Port> params() const;
+  std::vector<Port> states() const;
+
+  // A weight, by name; its bytes are shared, not copied, and must not change afterwards. Throws on an unknown name,
+  // another dtype or other sizes. May be called before the sizes of a deferred executable are known, and again between
+  // runs.
+  void set_param(std::string_view name, Tensor value);
+  // The same from raw bytes, for packed weights.
+  void set_param_bytes(std::string_view name, std::span<const std::byte> bytes);
+
+  // Runs once. Every Input is given here or by a handle; unknown names, other dtypes or sizes throw. Returns copies.
+  NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {});
+  // Inputs by declaration order; the results, in output order, are valid until the next run. Allocates nothing once the
+  // sizes are known.
+  std::span<const Tensor> run_slots(std::span<const Tensor> inputs);
+
+  // States by name (spec 10, 3.8): zeros at first.
+  Tensor read_state(std::string_view name) const;
+  void set_state(std::string_view name, const Tensor& value);
+  void reset_states();
+
+  // A handle supplies an Input on every run until replaced; an input given to run() wins. feed() makes it take an
+  // output's value after each run.
+  void bind_handle(std::string_view input, Tensor value);
+  void feed(std::string_view output, std::string_view input);
+  bool has_handle(std::string_view input) const;
+  Tensor read_handle(std::string_view input) const;
+
+  // The graph was compiled for `upper` rows of the bucket symbol; from now on runs use the first `actual`, and the
+  // other rows of every output are undefined. Where a step cannot be cut short the run uses the full extent, which
+  // stats() counts; states and dim_value never see the padded rows. (upper, upper) switches it off.
+  void set_active_extent(int64_t actual, int64_t upper);
+
+  // An executable of its own with the same weights and copies of states and handles.
+  Executable clone() const;
+
+  // Of the compiled program; throws when a deferred executable has not run yet.
+  PlanInfo plan() const;
+  RunStats stats() const;
+
+  struct Impl;
+
+ private:
+  friend Executable compile(Graph graph, const CompileOptions& options);
+  explicit Executable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+Executable compile(Graph graph, const CompileOptions& options = CompileOptions::from_environment());
+
+struct DeviceInfo {
+  std::string name;
+  std::string description;
+  bool available = false;
+  std::string why_not;  // when it is not
+};
+// What compile() can be asked for, best first.
+std::vector<DeviceInfo> devices();
+
+// The sizes of a graph's symbols from the inputs of a run (spec 10, 2.3). Throws when they disagree or do not suffice.
+DimBinding infer_binding(const Graph& graph, const std::map<std::string, std::vector<int64_t>>& input_sizes);
+// The same from numbers of elements alone: each input may have one unknown size.
+DimBinding infer_binding_from_counts(const Graph& graph, const std::vector<std::pair<std::string, int64_t>>& counts);
+
+}  // namespace rlx

@@ -1,0 +1,426 @@
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "backends/host/box_copy.h"
+#include "backends/host/program.h"
+#include "rlx/log.h"
+#include "rlx/ops/leaves.h"
+
+namespace rlx::host {
+
+namespace {
+
+// Zeroed bytes at the plan's alignment.
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  AlignedBytes(int64_t size, int64_t alignment) {
+    if (size == 0) return;
+    size_t a = sizeof(void*);
+    while (a < static_cast<size_t>(alignment)) a *= 2;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, a, static_cast<size_t>(size)) != 0)
+      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
+    std::memset(memory, 0, static_cast<size_t>(size));
+    bytes_.reset(static_cast<std::byte*>(memory));
+  }
+  std::byte* data() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> bytes_;
+};
+
+plan::Options plan_options(const CompileOptions& o) {
+  const auto schedule = o.schedule == ScheduleOrder::kBest     ? plan::Schedule::kBest
+                        : o.schedule == ScheduleOrder::kGreedy ? plan::Schedule::kGreedy
+                                                               : plan::Schedule::kSource;
+  return {.alignment = o.arena_alignment,
+          .schedule = schedule,
+          .no_reuse = o.no_reuse,
+          .in_place = o.in_place,
+          .verify = o.verify_plan};
+}
+
+// An operand or result of a step that runs on the first rows only, where those rows are not a prefix of the tensor's
+// bytes: they are copied together before the step, or apart after it.
+struct Gathered {
+  int32_t value;
+  std::vector<int64_t> active;
+  std::vector<std::byte> bytes;
+};
+
+// A step ready to run: everything a Call needs, made once.
+struct ReadyStep {
+  const ProgramStep* step;
+  Attrs attrs;
+  std::vector<View> inputs, outputs;
+  std::vector<std::vector<int64_t>> sizes;  // what the views' sizes point at
+  std::vector<Gathered> gathered_inputs, gathered_outputs;
+};
+
+struct EndCopy {
+  int32_t from;                   // value
+  int32_t to_state = -1;          // value, or …
+  int32_t to_input = -1;          // … manifest index
+  std::vector<std::byte> staged;  // where the source may be overwritten by another copy
+};
+
+class HostProgram : public DeviceProgram, public ParamSource {
+ public:
+  HostProgram(Program program, const CompileOptions& options)
+      : program_(std::move(program)),
+        options_(options),
+        plan_(plan::make_plan(program_.problem, plan_options(options))),
+        arena_(plan_.arena_bytes, options.arena_alignment),
+        persistent_(plan_.persistent_bytes, options.arena_alignment),
+        inputs_(program_.manifest.inputs.size()),
+        params_(program_.manifest.params.size()),
+        fed_(program_.manifest.inputs.size(), nullptr),
+        outputs_(program_.outputs.size()) {
+    for (size_t v = 0; v < program_.values.size(); ++v) full_sizes_.push_back(program_.values[v].type.shape.sizes());
+    for (size_t u = 0; u < program_.updates.size(); ++u)
+      if (!plan_.update_in_place[u])
+        add_end_copy({.from = program_.updates[u].value, .to_state = program_.updates[u].state});
+    set_active_sizes(std::nullopt);
+    if (options_.poison) find_deaths();
+  }
+
+  void set_param(size_t index, const Tensor& value) override {
+    params_[index] = value;
+    pointers_stale_ = true;
+  }
+
+  void set_input(size_t index, const Tensor& value) override {
+    inputs_[index] = value;
+    pointers_stale_ = true;
+  }
+
+  void set_feed(size_t output, size_t input) override {
+    add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});
+  }
+
+  bool set_active_sizes(const std::optional<DimBinding>& sizes) override {
+    active_ = sizes;
+    steps_.clear();
+    const bool honoured = !sizes || build_steps_at(*sizes);
+    if (!sizes || !honoured) build_full_steps(sizes);
+    write_dim_values();
+    pointers_stale_ = true;
+    return honoured;
+  }
+
+  void run() override {
+    if (pointers_stale_) set_pointers();
+    if (options_.poison && plan_.arena_bytes > 0)
+      std::memset(arena_.data(), 0xFF, static_cast<size_t>(plan_.arena_bytes));
+    for (size_t t = 0; t < steps_.size(); ++t) {
+      run_step(steps_[t]);
+      if (options_.poison)
+        for (const plan::Slot& slot : deaths_[t])
+          std::memset(arena_.data() + slot.offset, 0xFF, static_cast<size_t>(slot.size));
+    }
+    finish();
+  }
+
+  const Tensor& output(size_t index) override { return outputs_[index]; }
+  Tensor read_input(size_t index) override { return inputs_[index].clone(); }
+
+  Tensor read_state(size_t index) override {
+    const Port& port = program_.manifest.states[index];
+    const int32_t v = program_.state_values[index];
+    Tensor out(port.type.dtype, full_sizes_[static_cast<size_t>(v)]);
+    if (out.num_elements() > 0) std::memcpy(out.mutable_bytes().data(), pointer(v), out.bytes().size());
+    return out;
+  }
+
+  void set_state(size_t index, const Tensor& value) override {
+    if (value.num_elements() > 0)
+      std::memcpy(pointer(program_.state_values[index]), value.bytes().data(), value.bytes().size());
+  }
+
+  PlanInfo plan() const override {
+    PlanInfo info;
+    for (const int32_t s : plan_.order) {
+      const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
+      int32_t v = -1;
+      for (const int32_t out : step.outputs) v = v < 0 ? out : v;
+      const auto& value = program_.values[static_cast<size_t>(v)];
+      const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
+      info.steps.push_back({step.node, std::string(step.op->name), std::string(step.backend), value.type,
+                            in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1});
+    }
+    info.arena_bytes = plan_.arena_bytes;
+    info.largest_live_bytes = plan_.largest_live_bytes;
+    info.unshared_bytes = plan_.unshared_bytes;
+    info.persistent_bytes = plan_.persistent_bytes;
+    for (const ProgramValue& v : program_.values) {
+      if (v.source == Source::kParam) info.param_bytes += v.type.size_bytes();
+      if (v.source == Source::kConstant) info.constant_bytes += v.type.size_bytes();
+    }
+    info.in_place_results = static_cast<int64_t>(plan_.shared.size());
+    info.views = program_.views;
+    return info;
+  }
+
+  const Tensor* find_param(std::string_view name) const override {
+    for (size_t i = 0; i < params_.size(); ++i)
+      if (program_.manifest.params[i].name == name) return &params_[i];
+    return nullptr;
+  }
+
+ private:
+  std::byte* pointer(int32_t v) const {
+    const plan::Root root = plan::root_of(program_.problem, v);
+    const int64_t offset = plan_.slots[static_cast<size_t>(v)].offset;
+    switch (program_.problem.values[static_cast<size_t>(root.value)].region) {
+      case plan::Region::kActivation: return arena_.data() + offset;
+      case plan::Region::kPersistent: return persistent_.data() + offset;
+      case plan::Region::kExternal: break;
+    }
+    const ProgramValue& value = program_.values[static_cast<size_t>(root.value)];
+    const Tensor& t = value.source == Source::kInput   ? inputs_[static_cast<size_t>(value.index)]
+                      : value.source == Source::kParam ? params_[static_cast<size_t>(value.index)]
+                                                       : value.constant;
+    std::byte* data = const_cast<std::byte*>(t.bytes().data());  // read only: no step writes an external value
+    return data == nullptr ? nullptr : data + root.offset_bytes;
+  }
+
+  // ---- steps at full and at active sizes ----
+
+  ReadyStep ready(const ProgramStep& step, const Node* at, const Graph* bound) const {
+    ReadyStep r{.step = &step, .attrs = at ? at->attrs : step.attrs};
+    const auto sizes_of = [&](int32_t v, size_t operand, bool result) {
+      if (!at) return full_sizes_[static_cast<size_t>(v)];
+      return (result ? at->results[operand].type : bound->type(at->inputs[operand])).shape.sizes();
+    };
+    for (size_t i = 0; i < step.inputs.size(); ++i) r.sizes.push_back(sizes_of(step.inputs[i], i, false));
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      r.sizes.push_back(step.outputs[i] < 0 ? std::vector<int64_t>{0} : sizes_of(step.outputs[i], i, true));
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      r.inputs.push_back({program_.values[static_cast<size_t>(step.inputs[i])].type.dtype, r.sizes[i], nullptr});
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const DType dtype =
+          step.outputs[i] < 0 ? DType::F32 : program_.values[static_cast<size_t>(step.outputs[i])].type.dtype;
+      r.outputs.push_back({dtype, r.sizes[step.inputs.size() + i], nullptr});
+    }
+    return r;
+  }
+
+  void build_full_steps(const std::optional<DimBinding>& active) {
+    std::optional<Graph> bound;
+    if (active) bound = bind(program_.symbolic, *active);
+    for (const int32_t s : plan_.order) {
+      const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
+      const bool yields_state =
+          step.op->traits.state_result >= 0 && step.op->traits.state_result < static_cast<int>(step.outputs.size());
+      if (!bound || !yields_state) {
+        steps_.push_back(ready(step, nullptr, nullptr));
+        continue;
+      }
+      // Padded rows never enter a state: this step runs on the active rows, copied together where they are not a
+      // prefix.
+      const Node& node = bound->nodes()[static_cast<size_t>(step.graph_node)];
+      steps_.push_back(ready(step, &node, &*bound));
+      ReadyStep& r = steps_.back();
+      const auto gather = [&](int32_t v, const View& view, std::vector<Gathered>& list) {
+        const std::vector<int64_t> active_sizes(view.sizes.begin(), view.sizes.end());
+        if (v < 0 || is_prefix(active_sizes, full_sizes_[static_cast<size_t>(v)])) return;
+        list.push_back(
+            {v, active_sizes, std::vector<std::byte>(static_cast<size_t>(view.elements()) * size_of(view.dtype))});
+      };
+      for (size_t i = 0; i < step.inputs.size(); ++i) gather(step.inputs[i], r.inputs[i], r.gathered_inputs);
+      for (size_t i = 0; i < step.outputs.size(); ++i) gather(step.outputs[i], r.outputs[i], r.gathered_outputs);
+    }
+  }
+
+  // Every step at the active sizes, if every step can be cut short (spec 40, 5); false and no steps otherwise.
+  bool build_steps_at(const DimBinding& sizes) {
+    const Graph bound = bind(program_.symbolic, sizes);
+    for (const int32_t s : plan_.order) {
+      const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
+      const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
+      if (const std::string why = why_unsafe(step, node, bound); !why.empty()) {
+        log(LogLevel::kInfo, str("The active extent is not used: ", step.node, " (", step.op->name, ") ", why, "."));
+        steps_.clear();
+        return false;
+      }
+      const bool full = step.op->traits.extent == ExtentRule::kFull;
+      steps_.push_back(ready(step, full ? nullptr : &node, full ? nullptr : &bound));
+    }
+    return true;
+  }
+
+  // The axis whose size the extent changes; -1: none.
+  int64_t active_axis(int32_t v, const TensorType& active) const {
+    const std::vector<int64_t>& full = full_sizes_[static_cast<size_t>(v)];
+    for (int64_t i = 0; i < active.rank(); ++i)
+      if (!active.dim(i).is(full[static_cast<size_t>(i)])) return i;
+    return -1;
+  }
+
+  std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
+    bool read = false, all_written = true;
+    const Traits& traits = step.op->traits;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const TensorType& type = bound.type(node.inputs[i]);
+      const int64_t axis = active_axis(step.inputs[i], type);
+      if (axis < 0) continue;
+      read = true;
+      if (!is_prefix(type.shape.sizes(), full_sizes_[static_cast<size_t>(step.inputs[i])]))
+        return "has another size in front of the rows";
+      if (i == 0 && traits.extent == ExtentRule::kRows && step.op->mixes_axis &&
+          step.op->mixes_axis(step.attrs, type.rank(), axis))
+        return "works along the rows";
+    }
+    bool written = false;
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      const TensorType& type = node.results[i].type;
+      const bool carries = active_axis(step.outputs[i], type) >= 0;
+      written |= carries;
+      all_written &= carries;
+      if (carries && !is_prefix(type.shape.sizes(), full_sizes_[static_cast<size_t>(step.outputs[i])]))
+        return "has another size in front of the rows";
+    }
+    if (!read && !written) return "";
+    if (traits.extent == ExtentRule::kNever) return "cannot be cut short";
+    if (traits.extent == ExtentRule::kRows && read != all_written) return "does not keep the rows apart";
+    return "";
+  }
+
+  void write_dim_values() {
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      const ProgramValue& value = program_.values[v];
+      if (value.source != Source::kDimValue) continue;
+      const int64_t size = value.dim.bind(active_ ? *active_ : program_.binding).value();
+      require(size <= std::numeric_limits<int32_t>::max(), "Size ", value.dim, " (", size, ") does not fit i32.");
+      const auto narrow = static_cast<int32_t>(size);
+      std::memcpy(pointer(static_cast<int32_t>(v)), &narrow, sizeof narrow);
+    }
+  }
+
+  // ---- running ----
+
+  void set_pointers() {
+    for (ReadyStep& r : steps_) {
+      for (size_t i = 0; i < r.inputs.size(); ++i) r.inputs[i].data = pointer(r.step->inputs[i]);
+      for (size_t i = 0; i < r.outputs.size(); ++i) {
+        const bool wanted = r.step->outputs[i] >= 0 && r.outputs[i].elements() > 0;
+        r.outputs[i].data = wanted ? pointer(r.step->outputs[i]) : nullptr;
+      }
+      for (Gathered& g : r.gathered_inputs)
+        for (size_t i = 0; i < r.inputs.size(); ++i)
+          if (r.step->inputs[i] == g.value) r.inputs[i].data = g.bytes.data();
+      for (Gathered& g : r.gathered_outputs)
+        for (size_t i = 0; i < r.outputs.size(); ++i)
+          if (r.step->outputs[i] == g.value) r.outputs[i].data = g.bytes.data();
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const int32_t v = program_.outputs[i];
+      const ProgramValue& value = program_.values[static_cast<size_t>(v)];
+      const auto& sizes = full_sizes_[static_cast<size_t>(v)];
+      const auto bytes = static_cast<size_t>(value.type.size_bytes());
+      outputs_[i] = Tensor::borrow(value.type.dtype, sizes, {bytes == 0 ? nullptr : pointer(v), bytes});
+    }
+    pointers_stale_ = false;
+  }
+
+  void run_step(ReadyStep& r) {
+    bool empty = true;  // nothing to compute at the active sizes
+    for (const View& v : r.outputs) empty &= v.data == nullptr;
+    if (empty) return;
+    try {
+      for (Gathered& g : r.gathered_inputs)
+        box_copy(g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)], g.bytes.data(), g.active,
+                 element_size(g.value));
+      r.step->kernel(Call(r.attrs, r.inputs, r.outputs, *this));
+      for (Gathered& g : r.gathered_outputs)
+        box_copy(g.active, g.bytes.data(), g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)],
+                 element_size(g.value));
+    } catch (Error& e) {
+      e.add_context(str("running ", r.step->node, " (", r.step->op->name, ")"));
+      throw;
+    }
+  }
+
+  size_t element_size(int32_t v) const { return size_of(program_.values[static_cast<size_t>(v)].type.dtype); }
+
+  // A copy whose source is a state or a fed input may be overwritten by another copy of the same run: it goes through a
+  // buffer of its own, so that all updates take effect together.
+  void add_end_copy(EndCopy copy) {
+    const auto root = static_cast<size_t>(plan::root_of(program_.problem, copy.from).value);
+    const Source source = program_.values[root].source;
+    if (source == Source::kState || source == Source::kInput)
+      copy.staged.resize(static_cast<size_t>(program_.problem.values[static_cast<size_t>(copy.from)].size_bytes));
+    end_copies_.push_back(std::move(copy));
+  }
+
+  void finish() {
+    for (EndCopy& c : end_copies_)
+      if (!c.staged.empty()) std::memcpy(c.staged.data(), pointer(c.from), c.staged.size());
+    for (EndCopy& c : end_copies_) {
+      const auto size = static_cast<size_t>(program_.problem.values[static_cast<size_t>(c.from)].size_bytes);
+      if (size == 0) continue;
+      const std::byte* from = c.staged.empty() ? pointer(c.from) : c.staged.data();
+      if (c.to_state >= 0) {
+        std::memcpy(pointer(c.to_state), from, size);
+        continue;
+      }
+      Tensor& input = inputs_[static_cast<size_t>(c.to_input)];
+      if (!fed(static_cast<size_t>(c.to_input))) {  // from now on the handle's bytes are ours
+        input = Tensor(input.dtype(), input.sizes());
+        fed_[static_cast<size_t>(c.to_input)] = input.bytes().data();
+        pointers_stale_ = true;
+      }
+      std::memcpy(input.mutable_bytes().data(), from, size);
+    }
+  }
+
+  bool fed(size_t input) const { return fed_[input] != nullptr && fed_[input] == inputs_[input].bytes().data(); }
+
+  // What dies after each step, for the poison: the bytes of roots whose block is not taken over in place.
+  void find_deaths() {
+    const size_t n = program_.values.size();
+    std::vector<int32_t> death(n, -1);
+    std::vector<bool> taken(n);
+    for (const auto& [written, read] : plan_.shared)
+      taken[static_cast<size_t>(plan::root_of(program_.problem, read).value)] = true;
+    for (size_t t = 0; t < plan_.order.size(); ++t) {
+      const plan::Step& step = program_.problem.steps[static_cast<size_t>(plan_.order[t])];
+      for (const auto* list : {&step.reads, &step.writes})
+        for (const int32_t v : *list)
+          death[static_cast<size_t>(plan::root_of(program_.problem, v).value)] = static_cast<int32_t>(t);
+    }
+    deaths_.resize(plan_.order.size());
+    for (size_t v = 0; v < n; ++v)
+      if (death[v] >= 0 && !taken[v] && program_.problem.values[v].region == plan::Region::kActivation)
+        deaths_[static_cast<size_t>(death[v])].push_back(plan_.slots[v]);
+  }
+
+  Program program_;
+  CompileOptions options_;
+  plan::Plan plan_;
+  AlignedBytes arena_, persistent_;
+  std::vector<Tensor> inputs_, params_;
+  std::vector<const std::byte*> fed_;  // by input: the buffer a feed writes
+  std::vector<Tensor> outputs_;
+  std::vector<std::vector<int64_t>> full_sizes_;
+  std::vector<ReadyStep> steps_;
+  std::vector<EndCopy> end_copies_;
+  std::vector<std::vector<plan::Slot>> deaths_;
+  std::optional<DimBinding> active_;
+  bool pointers_stale_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const DimBinding& binding,
+                                            std::span<const KernelTable> tables, const CompileOptions& options) {
+  return std::make_unique<HostProgram>(lower(symbolic, binding, tables), options);
+}
+
+}  // namespace rlx::host

@@ -1,0 +1,62 @@
+// A graph lowered to host steps: what the oracle and the cpu backend run. After lowering nothing knows an op.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/host/call.h"
+#include "plan/plan.h"
+#include "rlx/graph.h"
+#include "runtime/device_program.h"
+
+namespace rlx::host {
+
+// A kernel table of a backend; tables are tried in order, so that an op falls back from cpu to reference.
+struct KernelTable {
+  std::string_view backend;
+  std::span<const KernelRow> rows;  // sorted by op name
+};
+
+enum class Source : uint8_t { kStep, kInput, kParam, kConstant, kState, kDimValue };
+
+struct ProgramValue {
+  TensorType type;      // bound
+  TensorType symbolic;  // as the graph declares it
+  Source source = Source::kStep;
+  int32_t index = -1;  // of an input, param or state in the manifest
+  Tensor constant;
+  Dim dim;  // of a dim_value
+};
+
+struct ProgramStep {
+  const OpDef* op = nullptr;
+  Attrs attrs;
+  Kernel kernel = nullptr;
+  std::string_view backend;
+  std::string node;                      // its label, for traces and errors
+  std::vector<int32_t> inputs, outputs;  // values; an output nobody uses is -1
+  int64_t graph_node = 0;                // its index in Program::symbolic
+};
+
+struct Program {
+  Graph symbolic;      // decomposed, before its sizes were bound
+  DimBinding binding;  // completed: derived symbols too
+  Manifest manifest;
+  std::vector<ProgramValue> values;
+  std::vector<ProgramStep> steps;
+  std::vector<int32_t> outputs;  // values, in manifest order
+  std::vector<plan::Update> updates;
+  std::vector<int32_t> state_values;  // by manifest index; -1: unused
+  plan::Problem problem;              // same values and steps
+  int64_t views = 0;
+};
+
+Program lower(const Graph& symbolic, const DimBinding& binding, std::span<const KernelTable> tables);
+
+std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const DimBinding& binding,
+                                            std::span<const KernelTable> tables, const CompileOptions& options);
+
+}  // namespace rlx::host

@@ -1,0 +1,21 @@
+#include "backends/reference/backend.h"
+
+#include "backends/host/program.h"
+#include "backends/reference/table.h"
+
+namespace rlx::reference {
+
+Backend backend() {
+  return {
+      .name = "reference",
+      .description = "the oracle: plain loops in double, every op, one thread",
+      .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
+      .compile =
+          [](const Graph& symbolic, const DimBinding& binding, const CompileOptions& options) {
+            const host::KernelTable tables[] = {{"reference", kernel_table()}};
+            return host::make_program(symbolic, binding, tables, options);
+          },
+  };
+}
+
+}  // namespace rlx::reference

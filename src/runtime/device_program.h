@@ -1,0 +1,62 @@
+// What the runtime asks of a backend. Everything is by index: the manifest of a graph fixes the order of inputs,
+// params, states and outputs, so that a backend never looks up a name in a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rlx/graph.h"
+#include "rlx/runtime.h"
+
+namespace rlx {
+
+// The interface of a graph: its leaves by kind, in declaration order. Params of regions count too.
+struct Manifest {
+  std::vector<Port> inputs, params, states, outputs;
+};
+Manifest manifest_of(const Graph& graph);
+
+// A graph compiled for a device, for one binding.
+class DeviceProgram {
+ public:
+  virtual ~DeviceProgram() = default;
+
+  // The tensor's bytes are read during every run until it is replaced; its type has been checked.
+  virtual void set_param(size_t index, const Tensor& value) = 0;
+  virtual void set_input(size_t index, const Tensor& value) = 0;
+  // After each run the input takes the output's value; set_input is not needed any more.
+  virtual void set_feed(size_t output, size_t input) = 0;
+
+  // nullopt: all rows. Otherwise the sizes of all symbols with the bucket symbol at its actual size. Returns whether
+  // every step honours it.
+  virtual bool set_active_sizes(const std::optional<DimBinding>& sizes) = 0;
+
+  virtual void run() = 0;
+  virtual const Tensor& output(size_t index) = 0;  // valid until the next run
+  virtual Tensor read_input(size_t index) = 0;     // a copy of what a feed left there
+
+  virtual Tensor read_state(size_t index) = 0;
+  virtual void set_state(size_t index, const Tensor& value) = 0;
+
+  virtual PlanInfo plan() const = 0;
+};
+
+// A row of the table of backends (src/runtime/backends.cpp).
+struct Backend {
+  std::string_view name;
+  std::string_view description;
+  // Why it cannot be used on this machine; nullopt when it can.
+  std::optional<std::string> (*unavailable)();
+  // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
+  std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const DimBinding& binding,
+                                            const CompileOptions& options);
+};
+
+std::span<const Backend> backends();  // best first
+const Backend& choose_backend(std::string_view device);
+
+}  // namespace rlx

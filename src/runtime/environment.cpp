@@ -1,0 +1,74 @@
+// The environment's switches, read once. Nothing else in the library looks at the environment.
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "rlx/log.h"
+#include "rlx/runtime.h"
+
+extern char** environ;
+
+namespace rlx {
+
+namespace {
+
+bool parse_switch(std::string_view name, std::string_view value) {
+  if (value == "1" || value == "true" || value == "on") return true;
+  if (value == "0" || value == "false" || value == "off" || value.empty()) return false;
+  fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not 0 or 1."));
+}
+
+ScheduleOrder parse_schedule(std::string_view name, std::string_view value) {
+  if (value == "best") return ScheduleOrder::kBest;
+  if (value == "greedy") return ScheduleOrder::kGreedy;
+  if (value == "source") return ScheduleOrder::kSource;
+  fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not best, greedy or source."));
+}
+
+struct Switch {
+  std::string_view name;
+  void (*apply)(CompileOptions&, std::string_view name, std::string_view value);
+};
+
+constexpr Switch kSwitches[] = {
+    {"RLX_DEVICE", [](CompileOptions& o, std::string_view, std::string_view v) { o.device = v; }},
+    {"RLX_NO_IN_PLACE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.in_place = !parse_switch(n, v); }},
+    {"RLX_NO_REUSE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.no_reuse = parse_switch(n, v); }},
+    {"RLX_POISON", [](CompileOptions& o, std::string_view n, std::string_view v) { o.poison = parse_switch(n, v); }},
+    {"RLX_SCHEDULE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.schedule = parse_schedule(n, v); }},
+    {"RLX_VERIFY_PLAN",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
+};
+// Read by the tests and by ./dev, not by the library.
+constexpr std::string_view kForeign[] = {"RLX_SEED", "RLX_FUZZ_SECONDS"};
+
+CompileOptions read() {
+  CompileOptions options;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("RLX_")) continue;
+    const size_t equals = text.find('=');
+    const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
+    bool known = false;
+    for (const std::string_view f : kForeign) known |= f == name;
+    for (const Switch& s : kSwitches)
+      if (s.name == name) {
+        s.apply(options, name, value);
+        known = true;
+      }
+    if (!known) log(LogLevel::kWarning, str("Environment variable ", name, " is not one that rlx knows."));
+  }
+  return options;
+}
+
+}  // namespace
+
+CompileOptions CompileOptions::from_environment() {
+  static const CompileOptions options = read();  // an Error leaves it unset, so that the next call says it again
+  return options;
+}
+
+}  // namespace rlx

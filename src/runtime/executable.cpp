@@ -1,0 +1,444 @@
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "rlx/log.h"
+#include "rlx/ops/leaves.h"
+#include "runtime/device_program.h"
+
+namespace rlx {
+
+namespace {
+
+void collect_params(const Graph& graph, std::vector<Port>& params) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op == &ops::param) {
+      const std::string& name = node.attrs.as<ops::LeafAttrs>().name;
+      const auto same = [&](const Port& p) { return p.name == name; };
+      const auto it = std::find_if(params.begin(), params.end(), same);
+      if (it == params.end())
+        params.push_back({name, node.results[0].type});
+      else
+        require(it->type == node.results[0].type, "Param '", name, "' is ", it->type, " in one graph and ",
+                node.results[0].type, " in a region.");
+    }
+    for (const GraphPtr& region : node.attrs.graphs()) collect_params(*region, params);
+  }
+}
+
+size_t find_port(const std::vector<Port>& ports, std::string_view name, std::string_view kind) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name == name) return i;
+  std::string known;
+  for (const Port& p : ports) known += str(known.empty() ? "" : ", ", "'", p.name, "'");
+  fail(ErrorKind::kInvalid,
+       str("There is no ", kind, " '", name, "'",
+           known.empty() ? std::string("; the graph has none.") : str("; there are: ", known, ".")));
+}
+
+// Same dtype, and sizes that agree where they are known.
+void check_type(const Tensor& value, const TensorType& type, std::string_view kind, std::string_view name) {
+  bool ok = value.dtype() == type.dtype && value.rank() == type.rank();
+  for (int64_t i = 0; ok && i < type.rank(); ++i)
+    ok = !type.dim(i).is_static() || type.dim(i).is(value.sizes()[static_cast<size_t>(i)]);
+  require(ok, kind, " '", name, "' is ", value.type(), ", not ", type, ".");
+}
+
+// A static graph whose bucket axis is axis 0 of the inputs with `upper` rows: that size as a symbol. nullopt when the
+// graph cannot be inferred with it.
+std::optional<Graph> with_bucket_symbol(const Graph& graph, uint32_t symbol, int64_t upper) {
+  try {
+    Graph out = graph.empty_revision();
+    for (const Node& node : graph.nodes()) {
+      Node copy = node;
+      if (node.op == &ops::input && node.results[0].type.rank() > 0 && node.results[0].type.dim(0).is(upper)) {
+        copy.results[0].type.shape[0] = Dim::symbol(symbol);
+      } else if (!node.op->traits.leaf) {
+        std::vector<TensorType> inputs;
+        for (const ValueId id : node.inputs) inputs.push_back(out.type(id));
+        const Types types = infer_types(*node.op, inputs, node.attrs, out.symbols());
+        for (size_t r = 0; r < types.size(); ++r) copy.results[r].type = types[r];
+      }
+      out.append(std::move(copy));
+    }
+    out.set_outputs(graph.outputs());
+    out.set_updates(graph.updates());
+    if (!find_faults(out).empty()) return std::nullopt;
+    return out;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+constexpr uint32_t kStaticBucket = 15;  // reserved; no graph uses it by itself
+
+}  // namespace
+
+Manifest manifest_of(const Graph& graph) {
+  Manifest m;
+  for (const Node& node : graph.nodes()) {
+    if (node.op == &ops::input) m.inputs.push_back({node.attrs.as<ops::LeafAttrs>().name, node.results[0].type});
+    if (node.op == &ops::state) m.states.push_back({node.attrs.as<ops::LeafAttrs>().name, node.results[0].type});
+  }
+  collect_params(graph, m.params);
+  for (const Output& o : graph.outputs()) m.outputs.push_back({o.name, graph.type(o.value)});
+  return m;
+}
+
+struct Executable::Impl {
+  std::shared_ptr<const Graph> graph;
+  CompileOptions options;
+  const Backend* backend = nullptr;
+  Manifest manifest;
+  bool deferred = false;
+
+  std::vector<std::optional<Tensor>> params, handles, pending_states;
+  std::vector<std::pair<size_t, size_t>> feeds;  // output, input
+
+  std::optional<DimBinding> binding;
+  std::unique_ptr<DeviceProgram> program;
+  std::vector<std::vector<int64_t>> input_sizes;  // bound
+  std::vector<bool> input_set;                    // given to the program by the last run
+  std::vector<Tensor> results;
+  std::vector<const Tensor*> slots;  // kept, so that run_slots allocates nothing
+
+  struct Extent {
+    int64_t actual, upper;
+  };
+  std::optional<Extent> extent;
+  bool extent_honoured = true;
+  RunStats stats;
+  std::atomic<bool> busy = false;
+
+  // One thread at a time.
+  class Guard {
+   public:
+    explicit Guard(Impl& impl) : impl_(impl) {
+      require(!impl_.busy.exchange(true, std::memory_order_acquire),
+              "The executable is used by two threads at once; clone() it for the second.");
+    }
+    ~Guard() { impl_.busy.store(false, std::memory_order_release); }
+
+   private:
+    Impl& impl_;
+  };
+
+  uint32_t bucket_symbol() const {
+    if (options.bucket_symbol) return *options.bucket_symbol;
+    std::vector<uint32_t> free;
+    for (const uint32_t id : graph->dynamic_symbols())
+      if (!graph->symbols().derived().contains(id)) free.push_back(id);
+    require(free.size() == 1, "An active extent needs a bucket symbol: the graph has ", free.size(),
+            " free symbols; set CompileOptions::bucket_symbol.");
+    return free[0];
+  }
+
+  void compile_for(const DimBinding& sizes) {
+    // States and fed handles live in the old program: they move to the new one where their types are the same.
+    std::vector<std::optional<Tensor>> states = pending_states;
+    if (program)
+      for (size_t i = 0; i < states.size(); ++i)
+        if (!states[i]) states[i] = program->read_state(i);
+    if (program) pull_fed_handles();
+    std::unique_ptr<DeviceProgram> next = backend->compile(*graph, sizes, options);
+    const DimBinding complete = graph->symbols().complete(sizes);
+    for (size_t i = 0; i < params.size(); ++i)
+      if (params[i]) {
+        check_type(*params[i], {manifest.params[i].type.shape.bind(complete), manifest.params[i].type.dtype}, "Param",
+                   manifest.params[i].name);
+        next->set_param(i, *params[i]);
+      }
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (!states[i]) continue;
+      const TensorType type{manifest.states[i].type.shape.bind(complete), manifest.states[i].type.dtype};
+      if (states[i]->type() == type)
+        next->set_state(i, *states[i]);
+      else
+        log(LogLevel::kWarning, str("State '", manifest.states[i].name, "' changes its sizes from ", states[i]->type(),
+                                    " to ", type, " and starts again with zeros."));
+    }
+    for (const auto& [output, input] : feeds) next->set_feed(output, input);
+    program = std::move(next);
+    binding = sizes;
+    pending_states.assign(pending_states.size(), std::nullopt);
+    input_sizes.clear();
+    for (const Port& p : manifest.inputs) input_sizes.push_back(p.type.shape.bind(complete).sizes());
+    input_set.assign(manifest.inputs.size(), false);
+    ++stats.compiles;
+    apply_extent();
+  }
+
+  void apply_extent() {
+    extent_honoured = true;
+    if (!program) return;
+    if (!extent || extent->actual == extent->upper) {
+      program->set_active_sizes(std::nullopt);
+      return;
+    }
+    const uint32_t symbol = bucket_symbol();
+    const auto compiled = binding->find(symbol);
+    require(compiled && *compiled == extent->upper, "The active extent's upper size (", extent->upper,
+            ") is not the size of ?", symbol, " the executable is compiled for (", compiled.value_or(0), ").");
+    DimBinding active = *binding;
+    active.set(symbol, extent->actual);
+    extent_honoured = program->set_active_sizes(graph->symbols().complete(active));
+  }
+
+  // Params are checked before a run, not at every step of it.
+  void require_params() const {
+    std::string missing;
+    for (size_t i = 0; i < params.size(); ++i)
+      if (!params[i])
+        missing += str(missing.empty() ? "" : ", ", "'", manifest.params[i].name, "' (", manifest.params[i].type, ")");
+    require(missing.empty(), "Params are not set: ", missing, ".");
+  }
+
+  void pull_fed_handles() {
+    for (const auto& [output, input] : feeds)
+      if (stats.runs > 0 && input_set[input]) handles[input] = program->read_input(input);
+  }
+
+  bool is_fed(size_t input) const {
+    return std::any_of(feeds.begin(), feeds.end(), [&](const auto& f) { return f.second == input; });
+  }
+
+  // Compiles when the sizes are new; nothing is allocated when they are the ones of the last run.
+  void prepare(std::span<const Tensor* const> given) {
+    require_params();
+    bool same = program != nullptr;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Tensor* t = given[i] ? given[i] : handles[i] ? &*handles[i] : nullptr;
+      if (t == nullptr) continue;
+      if (same && t->sizes() != input_sizes[i]) same = false;
+      if (t->dtype() != manifest.inputs[i].type.dtype)
+        check_type(*t, manifest.inputs[i].type, "Input", manifest.inputs[i].name);
+    }
+    std::string missing;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (!given[i] && !handles[i])
+        missing += str(missing.empty() ? "" : ", ", "'", manifest.inputs[i].name, "' (", manifest.inputs[i].type, ")");
+    require(missing.empty(), "Inputs are not given: ", missing, ".");
+    if (same) return;
+    std::map<std::string, std::vector<int64_t>> sizes;
+    for (size_t i = 0; i < given.size(); ++i)
+      sizes[manifest.inputs[i].name] = given[i] ? given[i]->sizes() : handles[i]->sizes();
+    if (!deferred) {  // the sizes are fixed: this throws with the input's name
+      const DimBinding complete = graph->symbols().complete(*binding);
+      for (size_t i = 0; i < given.size(); ++i)
+        check_type(given[i] ? *given[i] : *handles[i],
+                   {manifest.inputs[i].type.shape.bind(complete), manifest.inputs[i].type.dtype}, "Input",
+                   manifest.inputs[i].name);
+      return;
+    }
+    const DimBinding next = infer_binding(*graph, sizes);
+    if (!binding || *binding != next) compile_for(next);
+  }
+
+  void run(std::span<const Tensor* const> given) {
+    prepare(given);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i]) {
+        program->set_input(i, *given[i]);
+      } else if (!(input_set[i] && is_fed(i))) {
+        program->set_input(i, *handles[i]);  // later runs find what the feed left in the program
+      }
+      input_set[i] = true;
+    }
+    program->run();
+    ++stats.runs;
+    if (!extent_honoured) ++stats.full_extent_runs;
+  }
+};
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+
+Executable compile(Graph graph, const CompileOptions& options) {
+  verify(graph);
+  auto impl = std::make_unique<Executable::Impl>();
+  impl->graph = std::make_shared<const Graph>(std::move(graph));
+  impl->options = options;
+  impl->backend = &choose_backend(options.device);
+  impl->options.device = impl->backend->name;  // what "auto" turned out to be
+  impl->manifest = manifest_of(*impl->graph);
+  impl->params.resize(impl->manifest.params.size());
+  impl->handles.resize(impl->manifest.inputs.size());
+  impl->pending_states.resize(impl->manifest.states.size());
+  impl->deferred = !impl->graph->dynamic_symbols().empty() && options.dims.empty();
+  if (!impl->deferred) impl->compile_for(options.dims);
+  return Executable(std::move(impl));
+}
+
+const std::string& Executable::device() const { return impl_->options.device; }
+std::vector<Port> Executable::inputs() const { return impl_->manifest.inputs; }
+std::vector<Port> Executable::outputs() const { return impl_->manifest.outputs; }
+std::vector<Port> Executable::params() const { return impl_->manifest.params; }
+std::vector<Port> Executable::states() const { return impl_->manifest.states; }
+
+void Executable::set_param(std::string_view name, Tensor value) {
+  const Impl::Guard guard(*impl_);
+  const size_t i = find_port(impl_->manifest.params, name, "param");
+  const TensorType& declared = impl_->manifest.params[i].type;
+  const TensorType type =
+      impl_->binding
+          ? TensorType{declared.shape.bind(impl_->graph->symbols().complete(*impl_->binding)), declared.dtype}
+          : declared;
+  check_type(value, type, "Param", name);
+  if (impl_->program) impl_->program->set_param(i, value);
+  impl_->params[i] = std::move(value);
+}
+
+void Executable::set_param_bytes(std::string_view name, std::span<const std::byte> bytes) {
+  const TensorType& type = impl_->manifest.params[find_port(impl_->manifest.params, name, "param")].type;
+  require(static_cast<int64_t>(bytes.size()) == type.size_bytes(), "Param '", name, "' (", type, ") has ",
+          type.size_bytes(), " bytes, ", bytes.size(), " are given.");
+  set_param(name, Tensor::borrow(type.dtype, type.shape.sizes(), bytes).clone());
+}
+
+NamedTensors Executable::run(const NamedTensors& inputs, const RunOptions& options) {
+  const Impl::Guard guard(*impl_);
+  std::vector<const Tensor*> given(impl_->manifest.inputs.size(), nullptr);
+  for (const auto& [name, tensor] : inputs) given[find_port(impl_->manifest.inputs, name, "input")] = &tensor;
+  std::vector<size_t> wanted;
+  for (const std::string& name : options.outputs) wanted.push_back(find_port(impl_->manifest.outputs, name, "output"));
+  if (options.outputs.empty())
+    for (size_t i = 0; i < impl_->manifest.outputs.size(); ++i) wanted.push_back(i);
+  impl_->run(given);
+  NamedTensors out;
+  for (const size_t i : wanted) out[impl_->manifest.outputs[i].name] = impl_->program->output(i).clone();
+  return out;
+}
+
+std::span<const Tensor> Executable::run_slots(std::span<const Tensor> inputs) {
+  const Impl::Guard guard(*impl_);
+  require(inputs.size() == impl_->manifest.inputs.size(), "The graph has ", impl_->manifest.inputs.size(), " inputs, ",
+          inputs.size(), " are given.");
+  std::vector<const Tensor*>& given = impl_->slots;
+  given.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) given[i] = &inputs[i];
+  impl_->run(given);
+  impl_->results.resize(impl_->manifest.outputs.size());
+  for (size_t i = 0; i < impl_->results.size(); ++i) impl_->results[i] = impl_->program->output(i);
+  return impl_->results;
+}
+
+Tensor Executable::read_state(std::string_view name) const {
+  const Impl::Guard guard(*impl_);
+  const size_t i = find_port(impl_->manifest.states, name, "state");
+  if (impl_->program) return impl_->program->read_state(i);
+  if (impl_->pending_states[i]) return *impl_->pending_states[i];
+  const TensorType& type = impl_->manifest.states[i].type;
+  require(type.shape.is_static(), "State '", name, "' (", type, ") has no size before the first run.");
+  return Tensor(type.dtype, type.shape.sizes());
+}
+
+void Executable::set_state(std::string_view name, const Tensor& value) {
+  const Impl::Guard guard(*impl_);
+  const size_t i = find_port(impl_->manifest.states, name, "state");
+  const TensorType& declared = impl_->manifest.states[i].type;
+  const TensorType type =
+      impl_->binding
+          ? TensorType{declared.shape.bind(impl_->graph->symbols().complete(*impl_->binding)), declared.dtype}
+          : declared;
+  check_type(value, type, "State", name);
+  if (impl_->program)
+    impl_->program->set_state(i, value);
+  else
+    impl_->pending_states[i] = value.clone();
+}
+
+void Executable::reset_states() {
+  const Impl::Guard guard(*impl_);
+  for (size_t i = 0; i < impl_->manifest.states.size(); ++i) {
+    impl_->pending_states[i].reset();
+    if (!impl_->program) continue;
+    const Tensor old = impl_->program->read_state(i);
+    impl_->program->set_state(i, Tensor(old.dtype(), old.sizes()));
+  }
+}
+
+void Executable::bind_handle(std::string_view input, Tensor value) {
+  const Impl::Guard guard(*impl_);
+  const size_t i = find_port(impl_->manifest.inputs, input, "input");
+  check_type(value, impl_->manifest.inputs[i].type, "Input", input);
+  impl_->handles[i] = std::move(value);
+  if (!impl_->input_set.empty()) impl_->input_set[i] = false;  // the next run takes this one, not what a feed left
+}
+
+void Executable::feed(std::string_view output, std::string_view input) {
+  const Impl::Guard guard(*impl_);
+  const size_t o = find_port(impl_->manifest.outputs, output, "output");
+  const size_t i = find_port(impl_->manifest.inputs, input, "input");
+  require(impl_->manifest.outputs[o].type == impl_->manifest.inputs[i].type, "Output '", output, "' (",
+          impl_->manifest.outputs[o].type, ") cannot feed input '", input, "' (", impl_->manifest.inputs[i].type,
+          "): the types differ.");
+  require(!impl_->is_fed(i), "Input '", input, "' is fed already.");
+  impl_->feeds.emplace_back(o, i);
+  if (impl_->program) impl_->program->set_feed(o, i);
+}
+
+bool Executable::has_handle(std::string_view input) const {
+  return impl_->handles[find_port(impl_->manifest.inputs, input, "input")].has_value();
+}
+
+Tensor Executable::read_handle(std::string_view input) const {
+  const Impl::Guard guard(*impl_);
+  const size_t i = find_port(impl_->manifest.inputs, input, "input");
+  if (impl_->program && impl_->is_fed(i) && impl_->input_set[i]) return impl_->program->read_input(i);
+  require(impl_->handles[i].has_value(), "Input '", input, "' has no handle.");
+  return impl_->handles[i]->clone();
+}
+
+void Executable::set_active_extent(int64_t actual, int64_t upper) {
+  const Impl::Guard guard(*impl_);
+  require(upper >= 1 && actual >= 0 && actual <= upper, "Active extent (", actual, " of ", upper, ") is out of range.");
+  if (impl_->graph->dynamic_symbols().empty() && actual != upper) {
+    // A static graph: its bucket axis is axis 0 of the inputs with `upper` rows. Made a symbol once; the sizes stay the
+    // same.
+    if (auto symbolic = with_bucket_symbol(*impl_->graph, kStaticBucket, upper);
+        symbolic && !symbolic->dynamic_symbols().empty()) {
+      impl_->graph = std::make_shared<const Graph>(std::move(*symbolic));
+      impl_->manifest = manifest_of(*impl_->graph);
+      impl_->compile_for({{kStaticBucket, upper}});
+    } else {
+      impl_->extent_honoured = false;
+      log(LogLevel::kInfo,
+          str("The active extent is not used: the graph's types do not follow ", upper, " rows of its inputs."));
+      return;
+    }
+  }
+  impl_->extent = Impl::Extent{actual, upper};
+  impl_->apply_extent();
+}
+
+Executable Executable::clone() const {
+  const Impl::Guard guard(*impl_);
+  auto copy = std::make_unique<Impl>();
+  copy->graph = impl_->graph;
+  copy->options = impl_->options;
+  copy->backend = impl_->backend;
+  copy->manifest = impl_->manifest;
+  copy->deferred = impl_->deferred;
+  copy->params = impl_->params;  // the bytes are shared
+  copy->feeds = impl_->feeds;
+  copy->extent = impl_->extent;
+  if (impl_->program) impl_->pull_fed_handles();
+  for (const auto& h : impl_->handles) copy->handles.push_back(h ? std::optional(h->clone()) : std::nullopt);
+  copy->pending_states = impl_->pending_states;
+  if (impl_->program) {
+    for (size_t i = 0; i < copy->pending_states.size(); ++i) copy->pending_states[i] = impl_->program->read_state(i);
+    copy->compile_for(*impl_->binding);
+  }
+  return Executable(std::move(copy));
+}
+
+PlanInfo Executable::plan() const {
+  require(impl_->program != nullptr, "The executable is compiled at its first run; there is no plan yet.");
+  return impl_->program->plan();
+}
+
+RunStats Executable::stats() const { return impl_->stats; }
+
+}  // namespace rlx
