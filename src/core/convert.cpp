@@ -217,7 +217,7 @@ StoreIntFn store_int_fn(DType dtype) {
 
 void convert_elements(DType from, const std::byte* src, DType to, std::byte* dst, int64_t n) {
   if (from == to && from != DType::Bool) {
-    std::memcpy(dst, src, static_cast<size_t>(n) * size_of(from));
+    std::memmove(dst, src, static_cast<size_t>(n) * size_of(from));
     return;
   }
   if (from == DType::C64 && to == DType::Bool) {

@@ -41,7 +41,7 @@ StoreFn store_fn(DType dtype);
 LoadIntFn load_int_fn(DType dtype);    // integers and Bool exactly, floats by the rule of Cast to I64
 StoreIntFn store_int_fn(DType dtype);  // integers keep the low bits, floats round once, Bool is x != 0
 
-// Cast of n elements (spec 10, 1.4). Source and target do not overlap.
+// Cast of n elements (spec 10, 1.4). Source and target are the same bytes (dtypes of one size), or do not overlap.
 void convert_elements(DType from, const std::byte* src, DType to, std::byte* dst, int64_t n);
 
 }  // namespace rlx

@@ -16,7 +16,6 @@ static Types infer_order(const InferCall& call) {
   return infer_equal(call);
 }
 
-// Never in place: a broadcast operand can have as many bytes as the Bool result and still be read again.
 static constexpr OpDef compare(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
                                std::string_view doc) {
   return {.name = name,
@@ -24,7 +23,7 @@ static constexpr OpDef compare(std::string_view name, Types (*rule)(const InferC
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = rule,
-          .traits = {.elementwise = true, .commutative = commutative},
+          .traits = {.elementwise = true, .commutative = commutative, .in_place = 0b11},
           .doc = doc};
 }
 

@@ -121,7 +121,8 @@ Values decompose_batch(const DecomposeCall& call) {
 
 }  // namespace
 
-// Not in place: which operands have the result's type, and are not the prologue's, differs from node to node.
+// In place of any operand: element i of the result needs element i of an operand with as many elements. The planner
+// compares number and size of elements, so an operand that is broadcast or resized never qualifies.
 constinit const Op<ElementwiseRegionAttrs> elementwise_region{
     {.name = "elementwise_region",
      .category = "Regions",
@@ -129,7 +130,7 @@ constinit const Op<ElementwiseRegionAttrs> elementwise_region{
      .max_inputs = kVariadic,
      .infer = infer,
      .decompose = decompose,
-     .traits = {.elementwise = true},
+     .traits = {.elementwise = true, .in_place = ~InPlaceMask{0}},
      .doc = "A chain of element-wise steps on broadcast inputs; the value of the last step."}};
 
 constinit const Op<BatchElementwiseRegionAttrs> batch_elementwise_region{

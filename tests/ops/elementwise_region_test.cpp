@@ -250,4 +250,19 @@ TEST(ElementwiseRegion, InfersSymbolicSizes) {
   EXPECT_EQ(y.type(), (TensorType{{s, 3, 16, 16}, DType::Bool}));
 }
 
+TEST(ElementwiseRegion, SurvivesTheTextForm) {
+  Graph g;
+  const Value x = g.input("x", {{1, 3, 8, 8}, DType::F32}), b = g.input("b", {{3, 1, 1}, DType::F32});
+  const Chain two = {{&ops::add, {in(1), in(0)}}, {&ops::cast, {step(0)}, DType::F16}, {&ops::neg, {step(1)}}};
+  const Chain one = {{&ops::gt, {in(0), in(0)}}, {&ops::where, {step(0), in(0), in(0)}}};
+  const Value y = ops::elementwise_region(
+      b, x, {.chain = two, .num_inputs = 2, .prologue = RegionPrologue::kResizeNearest2x, .prologue_input = 1});
+  g.output(ops::batch_elementwise_region(Values{y, y}, {.chain = one, .num_batch_inputs = 2}), "y");
+  const Graph again = parse(print(g));
+  EXPECT_EQ(print(again), print(g));
+  verify(again);
+  EXPECT_EQ(again.nodes()[2].attrs, g.nodes()[2].attrs);
+  EXPECT_EQ(again.nodes()[2].attrs.as<ops::ElementwiseRegionAttrs>().chain, two);
+}
+
 }  // namespace rlx::test
