@@ -121,8 +121,8 @@ struct DimConstraint {
   bool operator==(const DimConstraint&) const = default;
 };
 
-// Names, definitions and constraints of a graph's symbols. Equal definitions share one symbol, so that inferring a
-// graph twice gives the same types.
+// Names, definitions and constraints of a graph's symbols. Equal definitions (a sum or product in either order) share
+// one symbol, so that inferring a graph twice gives the same types. A definition names symbols with smaller ids only.
 class SymbolTable {
  public:
   Dim named(const std::string& name);  // the symbol of that name, made on first use
@@ -134,7 +134,7 @@ class SymbolTable {
   Dim add(const Dim& a, const Dim& b);
   Dim sub(const Dim& a, const Dim& b);  // b static, or both in one symbol
   Dim mul(const Dim& a, const Dim& b);
-  Dim div(const Dim& a, const Dim& b);  // floor
+  Dim div(const Dim& a, const Dim& b);  // floor; b is positive
   Dim product(std::span<const Dim> dims);
 
   void define(uint32_t id, DerivedDim definition);  // for the parser
@@ -151,12 +151,13 @@ class SymbolTable {
   bool operator==(const SymbolTable&) const = default;
 
  private:
-  Dim derive(DerivedDim::Kind kind, const Dim& a, const Dim& b);
+  Dim derive(DerivedDim::Kind kind, Dim a, Dim b);
+  void note_used(uint32_t id);
 
   std::map<uint32_t, std::string> names_;
   std::map<uint32_t, DerivedDim> derived_;
   std::vector<DimConstraint> constraints_;
-  uint32_t next_ = symbols::kFirstFree;
+  uint64_t next_ = symbols::kFirstFree;  // 64 bits: one past the last id is a number too
 };
 
 // NumPy broadcasting with symbols (spec 10, 2.2 and Q5).
@@ -166,8 +167,9 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, SymbolTable& symbols);
 // Maps -rank … rank-1 to 0 … rank-1; throws otherwise.
 int64_t normalize_axis(int64_t axis, int64_t rank);
 
-// Products that throw instead of wrapping around.
+// Arithmetic that throws instead of wrapping around.
 int64_t checked_add(int64_t a, int64_t b);
+int64_t checked_sub(int64_t a, int64_t b);
 int64_t checked_mul(int64_t a, int64_t b);
 int64_t product(std::span<const int64_t> sizes);
 

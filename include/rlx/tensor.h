@@ -1,6 +1,7 @@
 // Tensor: typed, dense, row-major bytes that are owned, borrowed or mapped.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rlx/dtype.h"
@@ -62,14 +64,15 @@ class Tensor {
   std::span<std::byte> mutable_bytes();  // throws on borrowed bytes
   bool is_owned() const { return writable_; }
 
+  // The elements as C++ values. Borrowed bytes may stand at any address; an Error says when T needs an aligned one.
   template <class T>
   std::span<const T> values() const {
-    check_holds(holds<T>(dtype_));
+    check_holds(holds<T>(dtype_), alignof(T));
     return {reinterpret_cast<const T*>(data_), static_cast<size_t>(elements_)};
   }
   template <class T>
   std::span<T> mutable_values() {
-    check_holds(holds<T>(dtype_));
+    check_holds(holds<T>(dtype_), alignof(T));
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(elements_)};
   }
 
@@ -84,7 +87,7 @@ class Tensor {
   bool operator==(const Tensor& other) const;
 
  private:
-  void check_holds(bool ok) const;
+  void check_holds(bool ok, size_t alignment) const;
 
   DType dtype_ = DType::F32;
   std::vector<int64_t> sizes_ = {0};
@@ -98,7 +101,7 @@ class Tensor {
 template <class T>
 Tensor Tensor::of(DType dtype, std::vector<int64_t> sizes, std::span<const T> values) {
   Tensor t(dtype, std::move(sizes));
-  t.check_holds(holds<T>(dtype));
+  t.check_holds(holds<T>(dtype), alignof(T));
   require(static_cast<int64_t>(values.size()) == t.num_elements(), "Number of values (", values.size(),
           ") does not match the tensor's elements (", t.num_elements(), ").");
   std::copy(values.begin(), values.end(), t.mutable_values<T>().begin());

@@ -216,6 +216,7 @@ StoreIntFn store_int_fn(DType dtype) {
 }
 
 void convert_elements(DType from, const std::byte* src, DType to, std::byte* dst, int64_t n) {
+  if (n == 0) return;  // an empty tensor has no address, and memcpy takes none
   if (from == to && from != DType::Bool) {
     std::memmove(dst, src, static_cast<size_t>(n) * size_of(from));
     return;

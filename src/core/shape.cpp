@@ -1,6 +1,9 @@
 #include "rlx/shape.h"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
 
 #include "rlx/error.h"
 
@@ -10,6 +13,12 @@ int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum = 0;
   require(!__builtin_add_overflow(a, b, &sum), "Size (", a, " + ", b, ") does not fit 64 bits.");
   return sum;
+}
+
+int64_t checked_sub(int64_t a, int64_t b) {
+  int64_t difference = 0;
+  require(!__builtin_sub_overflow(a, b, &difference), "Size (", a, " - ", b, ") does not fit 64 bits.");
+  return difference;
 }
 
 int64_t checked_mul(int64_t a, int64_t b) {
@@ -85,6 +94,7 @@ std::optional<int64_t> Shape::try_elements() const {
 
 int64_t Shape::num_elements() const {
   require(is_static(), "Shape ", *this, " has a size that is not bound.");
+  for (const Dim& d : dims_) require(d.value() >= 0, "Size (", d, ") of shape ", *this, " is negative.");
   const auto n = try_elements();
   require(n.has_value(), "Number of elements of shape ", *this, " does not fit 64 bits.");
   return *n;
@@ -117,15 +127,20 @@ Dim SymbolTable::named(const std::string& name) {
   return d;
 }
 
-Dim SymbolTable::fresh() { return Dim::symbol(next_++); }
+Dim SymbolTable::fresh() {
+  require(next_ <= std::numeric_limits<uint32_t>::max(), "The last symbol id (", next_ - 1, ") is in use already.");
+  return Dim::symbol(static_cast<uint32_t>(next_++));
+}
+
+void SymbolTable::note_used(uint32_t id) { next_ = std::max(next_, uint64_t{id} + 1); }
 
 void SymbolTable::note_used(const Shape& shape) {
-  for (const uint32_t id : shape.dynamic_symbols()) next_ = std::max(next_, id + 1);
+  for (const uint32_t id : shape.dynamic_symbols()) note_used(id);
 }
 
 void SymbolTable::set_name(uint32_t id, std::string name) {
   names_[id] = std::move(name);
-  next_ = std::max(next_, id + 1);
+  note_used(id);
 }
 
 const std::string* SymbolTable::find_name(uint32_t id) const {
@@ -133,7 +148,11 @@ const std::string* SymbolTable::find_name(uint32_t id) const {
   return it == names_.end() ? nullptr : &it->second;
 }
 
-Dim SymbolTable::derive(DerivedDim::Kind kind, const Dim& a, const Dim& b) {
+Dim SymbolTable::derive(DerivedDim::Kind kind, Dim a, Dim b) {
+  // Sums and products in one order, so that s + t and t + s are one symbol.
+  const auto key = [](const Dim& d) { return std::tuple(d.symbol_id(), d.scale(), d.offset()); };
+  if (kind != DerivedDim::Kind::kQuotient && key(b) < key(a)) std::swap(a, b);
+  note_used(Shape{a, b});  // a definition names earlier symbols only: complete() relies on it
   const DerivedDim definition{kind, a, b};
   if (definition == DerivedDim{DerivedDim::Kind::kProduct, Dim::symbol(symbols::kBatch), Dim::symbol(symbols::kSeq)}) {
     derived_.emplace(symbols::kRows, definition);
@@ -150,7 +169,7 @@ void SymbolTable::define(uint32_t id, DerivedDim definition) {
   for (const Dim& d : {definition.lhs, definition.rhs})
     require(d.is_static() || d.symbol_id() < id, "Symbol ?", id, " is defined by a later symbol (", d, ").");
   derived_.insert_or_assign(id, definition);
-  next_ = std::max(next_, id + 1);
+  note_used(id);
 }
 
 void SymbolTable::require_one_or(const Dim& dim, int64_t n) {
@@ -180,10 +199,10 @@ Dim SymbolTable::add(const Dim& a, const Dim& b) {
 }
 
 Dim SymbolTable::sub(const Dim& a, const Dim& b) {
-  if (b.is_static()) return add(a, Dim(-b.value()));
+  if (b.is_static()) return add(a, Dim(checked_sub(0, b.value())));
   require(!a.is_static() && a.symbol_id() == b.symbol_id() && a.scale() >= b.scale(), "Size ", a, " - ", b,
           " is not a sum of symbols with positive factors.");
-  return affine(a.symbol_id(), a.scale() - b.scale(), checked_add(a.offset(), -b.offset()));
+  return affine(a.symbol_id(), a.scale() - b.scale(), checked_sub(a.offset(), b.offset()));
 }
 
 Dim SymbolTable::mul(const Dim& a, const Dim& b) {
@@ -204,7 +223,7 @@ Dim SymbolTable::mul(const Dim& a, const Dim& b) {
 }
 
 Dim SymbolTable::div(const Dim& a, const Dim& b) {
-  require(!b.is(0), "Size ", a, " is divided by 0.");
+  require(!b.is_static() || b.value() > 0, "Size ", a, " is divided by ", b, ".");
   if (a.is_static() && b.is_static()) {
     const int64_t q = a.value() / b.value();
     return Dim(a.value() % b.value() < 0 ? q - 1 : q);
@@ -237,6 +256,8 @@ Dim SymbolTable::product(std::span<const Dim> dims) {
 
 DimBinding SymbolTable::complete(const DimBinding& binding) const {
   DimBinding out = binding;
+  for (const auto& [id, size] : binding.sizes())
+    require(size >= 0, "Symbol ?", id, " is bound to a negative size (", size, ").");
   for (const auto& [id, def] : derived_) {  // ascending: a definition names earlier symbols only
     const Dim lhs = def.lhs.bind(out), rhs = def.rhs.bind(out);
     if (!lhs.is_static() || !rhs.is_static()) continue;

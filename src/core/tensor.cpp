@@ -1,5 +1,6 @@
 #include "rlx/tensor.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -104,8 +105,12 @@ bool Tensor::operator==(const Tensor& other) const {
          (size_bytes_ == 0 || std::memcmp(data_, other.data_, size_bytes_) == 0);
 }
 
-void Tensor::check_holds(bool ok) const {
-  require(ok, "Tensor ", type(), " is read or written as another element type.");
+// Plain ifs: require() would build the type's text for every access.
+void Tensor::check_holds(bool ok, size_t alignment) const {
+  if (!ok) fail(ErrorKind::kInvalid, str("Tensor ", type(), " is read or written as another element type."));
+  if (reinterpret_cast<uintptr_t>(data_) % alignment != 0)
+    fail(ErrorKind::kInvalid, str("Tensor ", type(), " is borrowed from an address that is not a multiple of ",
+                                  alignment, "; clone it before reading its elements."));
 }
 
 }  // namespace rlx
