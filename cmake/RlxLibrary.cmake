@@ -17,6 +17,9 @@ function(rlx_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=${RLX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${RLX_SANITIZE})
   endif()
+  if(RLX_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage for libFuzzer, without its main()
+  endif()
 endfunction()
 
 # rlx_sources(a.cpp b.cpp): this folder's part of the library, sorted.
