@@ -1,0 +1,23 @@
+# Installs the build into a folder of its own, then configures, builds and runs the consumer against it alone.
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${result}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${work})
+run("Installing" ${CMAKE_COMMAND} --install ${build} --prefix ${work}/prefix --config ${config})
+run("Configuring the consumer" ${CMAKE_COMMAND} -S ${consumer} -B ${work}/build -G ${generator}
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler})
+run("Building the consumer" ${CMAKE_COMMAND} --build ${work}/build --config ${config})
+find_program(consumer_program consumer PATHS ${work}/build ${work}/build/${config} NO_DEFAULT_PATH REQUIRED)
+run("Running the consumer" ${consumer_program})
+message("${output}")
+foreach(op softmax add)
+  if(NOT output MATCHES "${op}\\(")
+    message(FATAL_ERROR "The printed graph has no ${op}:\n${output}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${work})
