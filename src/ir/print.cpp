@@ -169,7 +169,8 @@ std::string print_graph(const Graph& graph, int indent) {
     const Output& o = graph.outputs()[i];
     const std::string value = label(o.value);
     out += i == 0 ? " " : ", ";
-    if (!graph.contains(o.value) || default_output_name(graph, o.value) != o.name) out += (is_plain_name(o.name) ? o.name : quoted(o.name)) + "=";
+    if (!graph.contains(o.value) || default_output_name(graph, o.value) != o.name)
+      out += (is_plain_name(o.name) ? o.name : quoted(o.name)) + "=";
     out += value;
   }
   return out + "\n" + std::string(static_cast<size_t>(indent), ' ') + "}";
