@@ -14,6 +14,12 @@ void require_dtype(const TensorType& type, DType dtype, std::string_view what) {
   require(type.dtype == dtype, what, " dtype (", type.dtype, ") is not ", dtype, ".");
 }
 
+void require_ordered(const TensorType& type) {
+  require(is_float(type.dtype) || is_int(type.dtype), "Operand dtype (", type.dtype, ") has no order; cast it.");
+}
+
+void require_index_dtype(DType dtype) { require(is_index(dtype), "Index dtype (", dtype, ") is not i32 or i64."); }
+
 void require_same_dtype(const TensorType& a, const TensorType& b) {
   require(a.dtype == b.dtype, "Operand dtypes (", a.dtype, ", ", b.dtype, ") differ; cast one of them.");
 }

@@ -11,6 +11,8 @@ inline Types same_as_input(const InferCall& call) { return call.input(0); }
 void require_float(const TensorType& type, std::string_view what = "Operand");
 void require_index(const TensorType& type, std::string_view what);  // I32 or I64
 void require_dtype(const TensorType& type, DType dtype, std::string_view what);
+void require_ordered(const TensorType& type);  // floats and integers
+void require_index_dtype(DType dtype);         // of an attribute that chooses it
 void require_same_dtype(const TensorType& a, const TensorType& b);
 void require_rank(const TensorType& type, int64_t rank, std::string_view what);
 // Equal sizes, or one of them a symbol and the other a number (known only when bound).

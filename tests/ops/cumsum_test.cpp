@@ -1,0 +1,64 @@
+#include <complex>
+
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+// The definition as a double loop: every result is a sum of its own.
+static Tensor plain_cumsum(const Tensor& x, const ops::CumsumAttrs& attrs) {
+  const auto axis = static_cast<size_t>(normalize_axis(attrs.axis, x.rank()));
+  const std::span<const int64_t> sizes(x.sizes());
+  const int64_t cols = sizes[axis], inner = product(sizes.subspan(axis + 1));
+  std::vector<double> y(static_cast<size_t>(x.num_elements()), 0);
+  for (int64_t i = 0; i < x.num_elements(); ++i)
+    for (int64_t j = 0; j < x.num_elements(); ++j) {
+      const int64_t ci = i / inner % cols, cj = j / inner % cols;
+      if (i - ci * inner != j - cj * inner) continue;  // another row
+      const bool before = attrs.reverse ? cj > ci : cj < ci;
+      if (before || (cj == ci && !attrs.exclusive)) y[static_cast<size_t>(i)] += x.at(j);
+    }
+  return Tensor::from_doubles(x.dtype(), x.sizes(), y);
+}
+
+OP_CASES(cumsum) {
+  const Tensor x = Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  add({x}).expect({Tensor::f32({2, 3}, {1, 3, 6, 4, 9, 15})}, kExact);
+  add({x}, {.axis = 0}).expect({Tensor::f32({2, 3}, {1, 2, 3, 5, 7, 9})}, kExact);
+  add({x}, {.exclusive = true}).expect({Tensor::f32({2, 3}, {0, 1, 3, 0, 4, 9})}, kExact);
+  add({x}, {.reverse = true}).expect({Tensor::f32({2, 3}, {6, 5, 3, 15, 11, 6})}, kExact);
+  add({x}, {.exclusive = true, .reverse = true}).expect({Tensor::f32({2, 3}, {5, 3, 0, 11, 6, 0})}, kExact);
+  for (const int64_t axis : {0, 1, -1})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true})
+        for (const DType d : {DType::F64, DType::I32}) {
+          const ops::CumsumAttrs attrs{.axis = axis, .exclusive = exclusive, .reverse = reverse};
+          add({random({3, 5, 2}, d)}, attrs).check([attrs](const Tensors& in, const Tensors& out) {
+            EXPECT_TRUE(near(out[0], plain_cumsum(in[0], attrs), {.abs = 1e-12}));
+          });
+        }
+  add({Tensor::i32({2}, {2147483647, 1})}).expect({Tensor::i32({2}, {2147483647, -2147483647 - 1})}, kExact);
+  using C = std::complex<float>;
+  const C z[] = {{1, 2}, {3, -1}}, sums[] = {{1, 2}, {4, 1}};
+  add({Tensor::of<C>(DType::C64, {2}, z)}).expect({Tensor::of<C>(DType::C64, {2}, sums)}, kExact);
+  for (const DType d : {DType::F16, DType::BF16, DType::U8, DType::I64}) add({random({3, 9}, d)});
+  add({Tensor(DType::F32, {2, 0})}).expect({Tensor(DType::F32, {2, 0})});
+  add_error({x}, {.axis = 2}, "Axis (2) is out of range");
+  add_error({random({2}, DType::Bool)}, {}, "has no arithmetic");
+}
+
+OP_CASES(cumsum_backward) {
+  add({Tensor::f32({3}, {1, 2, 3})}).expect({Tensor::f32({3}, {6, 5, 3})}, kExact);
+  add({Tensor::f32({3}, {1, 2, 3})}, {.exclusive = true}).expect({Tensor::f32({3}, {5, 3, 0})}, kExact);
+  for (const int64_t axis : {0, -1})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true}) {
+        const ops::CumsumAttrs attrs{.axis = axis, .exclusive = exclusive, .reverse = reverse};
+        add({random({3, 4}, DType::F64)}, attrs).check([attrs](const Tensors& in, const Tensors& out) {
+          const Tensor x(DType::F64, {3, 4});
+          EXPECT_TRUE(matches_finite_differences([&](const Tensor& at) { return run(ops::cumsum, {at}, attrs)[0]; }, x,
+                                                 in[0], out[0]));
+        });
+      }
+}
+
+}  // namespace rlx::test
