@@ -1,0 +1,86 @@
+// Every gradient against central differences of the forward op.
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+namespace {
+
+// The gradients of `forward` (x, gamma, beta) that `out` holds, one operand at a time.
+template <class A>
+void expect_gradients(const Op<A>& forward, const A& attrs, const Tensors& operands, const Tensor& dy,
+                      const Tensors& out) {
+  ASSERT_EQ(out.size(), operands.size());
+  for (size_t i = 0; i < operands.size(); ++i)
+    EXPECT_TRUE(matches_finite_differences(
+        [&](const Tensor& at) {
+          Tensors in = operands;
+          in[i] = at;
+          return run(forward, in, attrs)[0];
+        },
+        operands[i], dy, out[i], 1e-7))
+        << "gradient of operand " << i;
+}
+
+}  // namespace
+
+OP_CASES(layer_norm_backward) {
+  for (const int64_t axis : {-1, 1, 0}) {
+    std::vector<int64_t> params{2, 3, 4};
+    params.erase(params.begin(), params.begin() + normalize_axis(axis, 3));
+    const ops::LayerNormAttrs attrs{.axis = axis, .eps = 0.1f};
+    add({random({2, 3, 4}, DType::F64), random(params, DType::F64), random({2, 3, 4}, DType::F64)}, attrs)
+        .check([attrs](const Tensors& in, const Tensors& out) {
+          expect_gradients(ops::layer_norm, attrs, {in[0], in[1], Tensor(DType::F64, in[1].sizes())}, in[2], out);
+        });
+  }
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    add({random({3, 5}, d), random({5}, d), random({3, 5}, d)});
+  // No rows: the sums over rows are 0, though dx is empty.
+  add({random({0, 3}), random({3}), random({0, 3})})
+      .expect({Tensor(DType::F32, {0, 3}), Tensor(DType::F32, {3}), Tensor(DType::F32, {3})}, kExact);
+  add_error({random({2, 3}), random({3}), random({3})}, {}, "Gradient shape ([3]) is not [2, 3]");
+  add_error({random({2, 3}), random({2}), random({2, 3})}, {}, "Gamma shape ([2]) is not [3]");
+}
+
+OP_CASES(rms_norm_backward) {
+  for (const int64_t axis : {-1, 1, 0}) {
+    std::vector<int64_t> params{2, 3, 4};
+    params.erase(params.begin(), params.begin() + normalize_axis(axis, 3));
+    const ops::RmsNormAttrs attrs{.axis = axis, .eps = 0.1f};
+    add({random({2, 3, 4}, DType::F64), random(params, DType::F64), random({2, 3, 4}, DType::F64)}, attrs)
+        .check([attrs](const Tensors& in, const Tensors& out) {
+          expect_gradients(ops::rms_norm, attrs, {in[0], in[1]}, in[2], out);
+        });
+    add({random({2, 3, 4}, DType::F64), random(params, DType::F64), random(params, DType::F64),
+         random({2, 3, 4}, DType::F64)},
+        attrs)
+        .check([attrs](const Tensors& in, const Tensors& out) {
+          expect_gradients(ops::rms_norm, attrs, {in[0], in[1], in[2]}, in[3], out);
+        });
+  }
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    add({random({3, 5}, d), random({5}, d), random({3, 5}, d)});
+  add({random({0, 3}), random({3}), random({3}), random({0, 3})})
+      .expect({Tensor(DType::F32, {0, 3}), Tensor(DType::F32, {3}), Tensor(DType::F32, {3})}, kExact);
+  add_error({random({2, 3}), random({3}), random({3})}, {}, "Gradient shape ([3]) is not [2, 3]");
+  add_error({random({2, 3}), random({3}), random({2}), random({2, 3})}, {}, "Beta shape ([2]) is not [3]");
+}
+
+OP_CASES(group_norm_backward) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, 4}, {2, 4, 3}, {2, 4, 2, 2}})
+    for (const int64_t groups : {1, 2}) {
+      const ops::GroupNormAttrs attrs{.num_groups = groups, .eps = 0.1f};
+      add({random(sizes, DType::F64), random({4}, DType::F64), random(sizes, DType::F64)}, attrs)
+          .check([attrs](const Tensors& in, const Tensors& out) {
+            expect_gradients(ops::group_norm, attrs, {in[0], in[1], Tensor(DType::F64, {4})}, in[2], out);
+          });
+    }
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    add({random({2, 4, 3}, d), random({4}, d), random({2, 4, 3}, d)}, {.num_groups = 2});
+  add({random({2, 4, 0}), random({4}), random({2, 4, 0})}, {.num_groups = 2})
+      .expect({Tensor(DType::F32, {2, 4, 0}), Tensor(DType::F32, {4}), Tensor(DType::F32, {4})}, kExact);
+  add_error({random({2, 4}), random({4}), random({4, 2})}, {}, "Gradient shape ([4, 2]) is not [2, 4]");
+  add_error({random({2, 4}), random({4}), random({2, 4})}, {.num_groups = 3}, "does not divide the channels (4)");
+}
+
+}  // namespace rlx::test
