@@ -65,4 +65,9 @@ TEST(OnnxFixture, SoftmaxScansAndSelectionsAgree) {
   }
 }
 
+TEST(OnnxFixture, CrossEntropyAgrees) {
+  EXPECT_TRUE(near(run(ops::softmax_cross_entropy_with_logits, {fixture("logits"), fixture("labels")})[0],
+                   fixture("cross_entropy"), kAccumulation));
+}
+
 }  // namespace rlx::test
