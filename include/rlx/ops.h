@@ -29,6 +29,7 @@
 #include "rlx/ops/expand.h"
 #include "rlx/ops/fake_quantize.h"
 #include "rlx/ops/fft.h"
+#include "rlx/ops/gaussian_splat.h"
 #include "rlx/ops/leaves.h"
 #include "rlx/ops/log_mel.h"
 #include "rlx/ops/narrow.h"
