@@ -1,0 +1,284 @@
+#include <array>
+
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+namespace {
+
+struct Geometry {
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  int64_t groups = 1;
+};
+int64_t entry(const std::vector<int64_t>& list, size_t i, int64_t missing) {
+  return i < list.size() ? list[i] : missing;
+}
+
+// Conv by an explicitly zero-padded copy of x, the taps as the outermost loop: another order and other bounds than the
+// kernel's.
+Tensor conv_by_padding(const Tensor& x, const Tensor& w, const Geometry& g) {
+  const size_t rank = g.kernel.size(), lead = 3 - rank;
+  std::array<int64_t, 3> in = {1, 1, 1}, k = {1, 1, 1}, s = {1, 1, 1}, p = {0, 0, 0}, d = {1, 1, 1}, big, out;
+  for (size_t i = 0; i < rank; ++i) {
+    in[lead + i] = x.sizes()[i + 2];
+    k[lead + i] = g.kernel[i];
+    s[lead + i] = entry(g.stride, i, 1);
+    p[lead + i] = entry(g.padding, i, 0);
+    d[lead + i] = entry(g.dilation, i, 1);
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    big[i] = in[i] + 2 * p[i];
+    out[i] = 0;
+    while (out[i] * s[i] + d[i] * (k[i] - 1) < big[i]) ++out[i];
+  }
+  const int64_t n = x.sizes()[0], cin = x.sizes()[1], cout = w.sizes()[0], per = cin / g.groups;
+  std::vector<double> padded(static_cast<size_t>(n * cin * big[0] * big[1] * big[2]), 0.0);
+  const auto at = [&](int64_t plane, int64_t z, int64_t y, int64_t v) {
+    return static_cast<size_t>(((plane * big[0] + z) * big[1] + y) * big[2] + v);
+  };
+  int64_t i = 0;
+  for (int64_t plane = 0; plane < n * cin; ++plane)
+    for (int64_t z = 0; z < in[0]; ++z)
+      for (int64_t y = 0; y < in[1]; ++y)
+        for (int64_t v = 0; v < in[2]; ++v) padded[at(plane, z + p[0], y + p[1], v + p[2])] = x.at(i++);
+  std::vector<int64_t> sizes = {n, cout};
+  for (size_t a = lead; a < 3; ++a) sizes.push_back(out[a]);
+  std::vector<double> result(static_cast<size_t>(product(sizes)), 0.0);
+  for (int64_t kz = 0; kz < k[0]; ++kz)
+    for (int64_t ky = 0; ky < k[1]; ++ky)
+      for (int64_t kx = 0; kx < k[2]; ++kx)
+        for (int64_t co = 0; co < cout; ++co)
+          for (int64_t ci = 0; ci < per; ++ci) {
+            const double weight = w.at((((co * per + ci) * k[0] + kz) * k[1] + ky) * k[2] + kx);
+            const int64_t from = co / (cout / g.groups) * per + ci;
+            for (int64_t b = 0; b < n; ++b)
+              for (int64_t z = 0; z < out[0]; ++z)
+                for (int64_t y = 0; y < out[1]; ++y)
+                  for (int64_t v = 0; v < out[2]; ++v)
+                    result[static_cast<size_t>((((b * cout + co) * out[0] + z) * out[1] + y) * out[2] + v)] +=
+                        weight *
+                        padded[at(b * cin + from, z * s[0] + kz * d[0], y * s[1] + ky * d[1], v * s[2] + kx * d[2])];
+          }
+  return Tensor::from_doubles(x.dtype(), sizes, result);
+}
+
+ops::ConvAttrs conv_attrs(const Geometry& g) { return {g.kernel, g.stride, g.padding, g.dilation, g.groups}; }
+
+Tolerance tolerance_of(DType dtype) {
+  return dtype == DType::F16 ? kHalf : dtype == DType::BF16 ? kBFloat : kAccumulation;
+}
+
+}  // namespace
+
+OP_CASES(conv) {
+  // By hand: a 1-D cross-correlation does not flip the kernel.
+  add({Tensor::f32({1, 1, 4}, {1, 2, 3, 4}), Tensor::f32({1, 1, 2}, {1, 10})}, {.kernel_size = {2}})
+      .expect({Tensor::f32({1, 1, 3}, {21, 32, 43})}, kExact);
+  add({Tensor::f32({1, 1, 4}, {1, 2, 3, 4}), Tensor::f32({1, 1, 2}, {1, 10})},
+      {.kernel_size = {2}, .stride = {3}, .padding = {2}, .dilation = {2}})
+      .expect({Tensor::f32({1, 1, 2}, {10, 42})}, kExact);
+  const auto judged = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g, DType dtype) {
+    add({random(std::move(x), dtype), random(std::move(w), dtype)}, conv_attrs(g))
+        .check([g, dtype](const Tensors& in, const Tensors& out) {
+          EXPECT_TRUE(near(out[0], conv_by_padding(in[0], in[1], g), tolerance_of(dtype)));
+        });
+  };
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
+    judged({2, 3, 7, 5}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 2}, {1, 2}}, dtype);
+  judged({2, 4, 9}, {6, 2, 3}, {{3}, {2}, {1}, {1}, 2}, DType::F32);
+  judged({1, 3, 11}, {3, 1, 4}, {{4}, {1}, {3}, {2}, 3}, DType::F32);                                  // depthwise
+  judged({2, 2, 4, 5, 3}, {3, 2, 2, 3, 1}, {{2, 3, 1}, {1, 2, 1}, {1, 0, 0}, {2, 1, 1}}, DType::F32);  // 3-D
+  judged({2, 4, 3, 4, 5}, {4, 1, 3, 2, 2}, {{3, 2, 2}, {}, {1, 1, 1}, {}, 4}, DType::F32);
+  judged({1, 5, 6, 6}, {7, 5, 1, 1}, {{1, 1}}, DType::F32);
+  judged({2, 2, 5, 6}, {2, 2, 3, 3}, {{3, 3}, {2}, {1}}, DType::F32);        // short lists: the last axis has defaults
+  judged({1, 1, 3, 3}, {1, 1, 3, 3}, {{3, 3}, {1, 1}, {4, 4}}, DType::F32);  // windows wholly in the padding are 0
+  add({Tensor(DType::F32, {0, 2, 4}), random({3, 2, 2})}, {.kernel_size = {2}}).expect({Tensor(DType::F32, {0, 3, 3})});
+  add({Tensor(DType::F32, {1, 0, 4}), Tensor(DType::F32, {3, 0, 2})}, {.kernel_size = {2}})
+      .expect({Tensor(DType::F32, {1, 3, 3})}, kExact);  // no channels: zeros
+  add_error({random({1, 1, 2}), random({1, 1, 3})}, {.kernel_size = {3}},
+            "Window (3) is larger than the padded input (2) along spatial axis 0");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .dilation = {2}},
+            "Window (5) is larger than the padded input (4)");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {}, "kernel_size ([]) does not have 1, 2 or 3 entries");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {2}}, "does not end in kernel_size ([2])");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .stride = {0}},
+            "stride ([0]) has an entry below 1");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .padding = {-1}}, "padding ([-1])");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .dilation = {1, 1}}, "more than 1 entries");
+  add_error({random({1, 3, 4}), random({2, 1, 3})}, {.kernel_size = {3}, .groups = 2},
+            "does not divide the input channels (3)");
+  add_error({random({1, 4, 4}), random({3, 2, 3})}, {.kernel_size = {3}, .groups = 2},
+            "does not divide the output channels (3)");
+  add_error({random({1, 4, 4}), random({3, 4, 3})}, {.kernel_size = {3}, .groups = 0}, "groups (0) is less than 1");
+  add_error({random({1, 4, 4}), random({3, 3, 3})}, {.kernel_size = {3}}, "(4 and 3) differ");
+  add_error({random({1, 4, 4, 4}), random({3, 4, 3})}, {.kernel_size = {3}}, "Input rank (4)");
+  add_error({random({1, 4, 4}), random({3, 4, 3, 3})}, {.kernel_size = {3}}, "Weight rank (4)");
+  add_error({random({1, 1, 4}, DType::I32), random({1, 1, 3}, DType::I32)}, {.kernel_size = {3}}, "not a float type");
+  add_error({random({1, 1, 4}), random({1, 1, 3}, DType::F16)}, {.kernel_size = {3}}, "differ; cast one");
+}
+
+OP_CASES(conv_transpose2d) {
+  // By hand: stride 2 leaves gaps, overlapping kernels add up.
+  add({Tensor::f32({1, 1, 1, 2}, {1, 2}), Tensor::f32({1, 1, 1, 3}, {1, 10, 100})},
+      {.kernel_size = {1, 3}, .stride = {1, 2}})
+      .expect({Tensor::f32({1, 1, 1, 5}, {1, 10, 102, 20, 200})}, kExact);
+  // output_padding only enlarges: the last column is reached by nothing here.
+  add({Tensor::f32({1, 1, 1, 2}, {1, 2}), Tensor::f32({1, 1, 1, 1}, {3})},
+      {.kernel_size = {1, 1}, .stride = {1, 2}, .output_padding = {0, 1}})
+      .expect({Tensor::f32({1, 1, 1, 4}, {3, 0, 6, 0})}, kExact);
+  // It is the transpose of conv with the same weight, so conv is linear in x with this gradient.
+  const auto adjoint = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g,
+                           std::vector<int64_t> output_padding) {
+    const Tensor input = random(std::move(x), DType::F64), weight = random(std::move(w), DType::F64);
+    const Tensor dy = random(conv_by_padding(input, weight, g).sizes(), DType::F64);
+    add({dy, weight}, {g.kernel, g.stride, g.padding, g.dilation, std::move(output_padding), g.groups})
+        .check([g, input](const Tensors& in, const Tensors& out) {
+          ASSERT_EQ(out[0].sizes(), input.sizes());
+          EXPECT_TRUE(matches_finite_differences([&](const Tensor& at) { return conv_by_padding(at, in[1], g); }, input,
+                                                 in[0], out[0]));
+        });
+  };
+  adjoint({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}}, {});
+  adjoint({1, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2}, {1, 0});
+  adjoint({1, 2, 4, 4}, {2, 1, 1, 4}, {{1, 4}, {}, {0, 2}, {}, 2}, {});
+  for (const DType dtype : {DType::F16, DType::BF16})
+    add({random({1, 2, 3, 3}, dtype), random({2, 1, 2, 2}, dtype)}, {.kernel_size = {2, 2}, .stride = {2, 2}})
+        .check([dtype](const Tensors& in, const Tensors& out) {
+          const Tensor wide = run(ops::conv_transpose2d, {in[0].cast(DType::F64), in[1].cast(DType::F64)},
+                                  {.kernel_size = {2, 2}, .stride = {2, 2}})[0];
+          EXPECT_TRUE(near(out[0].cast(DType::F64), wide, tolerance_of(dtype)));
+        });
+  add({Tensor(DType::F32, {1, 0, 2, 2}), Tensor(DType::F32, {0, 3, 2, 2})}, {.kernel_size = {2, 2}})
+      .expect({Tensor(DType::F32, {1, 3, 3, 3})}, kExact);
+  add_error({random({1, 2, 3, 3}), random({2, 1, 2})}, {.kernel_size = {2}}, "does not have 2 entries");
+  add_error({random({1, 2, 3, 3}), random({3, 1, 2, 2})}, {.kernel_size = {2, 2}}, "(2 and 3) differ");
+  add_error({random({1, 2, 3, 3}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .groups = 3}, "does not divide");
+  add_error({random({1, 2, 1, 1}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .padding = {2, 2}},
+            "Output size (-2) along spatial axis 0 is negative");
+  add_error({random({1, 2, 3, 3}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .output_padding = {-1}},
+            "output_padding ([-1])");
+}
+
+OP_CASES(im2col) {
+  add({Tensor::i32({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6})}, {.kernel_size = {2, 2}})
+      .expect({Tensor::i32({2, 4}, {1, 2, 4, 5, 2, 3, 5, 6})}, kExact);
+  add({Tensor::i32({1, 2, 1, 2}, {1, 2, 3, 4})}, {.kernel_size = {1, 2}, .stride = {1, 2}, .padding = {0, 1}})
+      .expect({Tensor::i32({2, 4}, {0, 1, 0, 3, 2, 0, 4, 0})}, kExact);
+  // Conv is im2col times the weight.
+  for (const Geometry& g : {Geometry{{3, 2}, {2, 1}, {1, 2}, {1, 2}}, Geometry{{1, 1}, {3, 2}}, Geometry{{2, 3}}})
+    add({random({2, 3, 7, 5}, DType::F64)}, {g.kernel, g.stride, g.padding, g.dilation})
+        .check([g](const Tensors& in, const Tensors& out) {
+          Rng other(7);
+          const int64_t cout = 4, k = out[0].sizes()[1], rows = out[0].sizes()[0];
+          const Tensor w = other.tensor({cout, 3, g.kernel[0], g.kernel[1]}, DType::F64);
+          const Tensor y = conv_by_padding(in[0], w, g);
+          const int64_t windows = y.sizes()[2] * y.sizes()[3];
+          ASSERT_EQ(rows, 2 * windows);
+          ASSERT_EQ(k, 3 * g.kernel[0] * g.kernel[1]);
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < cout; ++c) {
+              double sum = 0;
+              for (int64_t i = 0; i < k; ++i) sum += out[0].at(r * k + i) * w.at(c * k + i);
+              EXPECT_NEAR(sum, y.at((r / windows * cout + c) * windows + r % windows), 1e-12);
+            }
+        });
+  for (const DType dtype : {DType::F16, DType::U8, DType::I64, DType::Bool, DType::C64})
+    add({random({1, 2, 3, 3}, dtype)}, {.kernel_size = {1, 1}}).check([](const Tensors& in, const Tensors& out) {
+      const size_t size = size_of(in[0].dtype());  // a 1x1 window is a transpose of C and space, whatever the dtype
+      for (size_t c = 0; c < 2; ++c)
+        for (size_t p = 0; p < 9; ++p)
+          for (size_t b = 0; b < size; ++b)
+            ASSERT_EQ(out[0].bytes()[(p * 2 + c) * size + b], in[0].bytes()[(c * 9 + p) * size + b]);
+    });
+  add({Tensor(DType::F32, {0, 2, 4, 4})}, {.kernel_size = {2, 2}}).expect({Tensor(DType::F32, {0, 8})});
+  add_error({random({1, 2, 3, 3})}, {.kernel_size = {4, 2}}, "Window (4) is larger than the padded input (3)");
+  add_error({random({1, 2, 3, 3})}, {.kernel_size = {2}}, "does not have 2 entries");
+  add_error({random({2, 3, 3})}, {.kernel_size = {2, 2}}, "Input rank (3)");
+}
+
+OP_CASES(conv2d_backward_input) {
+  const auto check = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g) {
+    const Tensor input = random(std::move(x), DType::F64), weight = random(std::move(w), DType::F64);
+    const Tensor dy = random(conv_by_padding(input, weight, g).sizes(), DType::F64);
+    add({dy, weight}, {g.kernel, g.stride, g.padding, g.dilation, g.groups,
+                       std::vector<Dim>(input.sizes().begin(), input.sizes().end())})
+        .check([g, input](const Tensors& in, const Tensors& out) {
+          EXPECT_TRUE(matches_finite_differences(
+              [&](const Tensor& at) {
+                return run(ops::conv, {at, in[1]}, conv_attrs(g))[0];
+              },
+              input, in[0], out[0]));
+        });
+  };
+  check({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}});
+  check({1, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2});  // the last rows reach no window
+  check({1, 3, 4, 4}, {3, 1, 2, 2}, {{2, 2}, {3, 3}, {1}, {}, 3});
+  add({random({1, 2, 2, 2}, DType::F16), random({2, 1, 2, 2}, DType::F16)},
+      {.kernel_size = {2, 2}, .input_shape = {1, 1, 3, 3}});
+  add_error({random({1, 2, 2, 2}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .input_shape = {1, 1, 4, 3}},
+            "Gradient shape ([1, 2, 2, 2]) is not [1, 2, 3, 2]");
+  add_error({random({1, 2, 2, 2}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}},
+            "input_shape ([]) does not have 4 entries");
+  add_error({random({1, 2, 2}), random({2, 1, 2})}, {.kernel_size = {2}, .input_shape = {1, 1, 4, 3}},
+            "does not have 2 entries");
+}
+
+OP_CASES(conv2d_backward_weight) {
+  const auto check = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g) {
+    const Tensor input = random(std::move(x), DType::F64), weight = random(std::move(w), DType::F64);
+    const Tensor dy = random(conv_by_padding(input, weight, g).sizes(), DType::F64);
+    add({input, dy}, {g.kernel, g.stride, g.padding, g.dilation, g.groups,
+                      std::vector<Dim>(weight.sizes().begin(), weight.sizes().end())})
+        .check([g, weight](const Tensors& in, const Tensors& out) {
+          EXPECT_TRUE(matches_finite_differences(
+              [&](const Tensor& at) {
+                return run(ops::conv, {in[0], at}, conv_attrs(g))[0];
+              },
+              weight, in[1], out[0]));
+        });
+  };
+  check({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}});
+  check({2, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2});
+  check({1, 3, 4, 4}, {3, 1, 2, 2}, {{2, 2}, {}, {2, 2}, {2, 2}, 3});
+  add({Tensor(DType::F32, {0, 1, 3, 3}), Tensor(DType::F32, {0, 2, 2, 2})},
+      {.kernel_size = {2, 2}, .weight_shape = {2, 1, 2, 2}})
+      .expect({Tensor(DType::F32, {2, 1, 2, 2})}, kExact);  // an empty batch: zeros
+  add_error({random({1, 1, 3, 3}), random({1, 2, 2, 3})}, {.kernel_size = {2, 2}, .weight_shape = {2, 1, 2, 2}},
+            "Gradient shape ([1, 2, 2, 3]) is not [1, 2, 2, 2]");
+  add_error({random({1, 1, 3, 3}), random({1, 2, 2, 2})}, {.kernel_size = {2, 2}},
+            "weight_shape ([]) does not have 4 entries");
+}
+
+TEST(ConvTypes, SymbolicSizesBindToTheStaticOnes) {
+  const Dim batch = Dim::symbol(symbols::kBatch), length = Dim::symbol(symbols::kSeq);
+  const auto build = [&](const Dim& n, const Dim& l) {
+    Graph graph;
+    const Value x = graph.input("x", {{n, 4, l, 9}, DType::F32}), w = graph.param("w", {{6, 2, 3, 2}, DType::F32});
+    const ops::ConvAttrs a = {.kernel_size = {3, 2}, .stride = {2, 3}, .padding = {1, 0}, .groups = 2};
+    graph.output(ops::conv(x, w, a), "conv");
+    graph.output(ops::im2col(x, {a.kernel_size, a.stride, a.padding, a.dilation}), "im2col");
+    graph.output(ops::pool_mean(x, {.kernel_size = {3, 2}, .stride = {2, 3}, .padding = {1, 0}, .ceil_mode = true}),
+                 "pool");
+    graph.output(ops::conv_transpose2d(x, graph.param("wt", {{4, 1, 3, 2}, DType::F32}),
+                                       {.kernel_size = {3, 2}, .stride = {2, 3}}),
+                 "t");
+    return graph;
+  };
+  for (const int64_t l : {1, 2, 7, 8}) {
+    const Graph bound = bind(build(batch, length), {{symbols::kBatch, 5}, {symbols::kSeq, l}});
+    const Graph direct = build(5, l);
+    for (size_t i = 0; i < direct.outputs().size(); ++i)
+      EXPECT_EQ(bound.type(bound.outputs()[i].value), direct.type(direct.outputs()[i].value))
+          << direct.outputs()[i].name;
+  }
+  const Graph big = build(batch, 7);
+  EXPECT_EQ(big.type(big.outputs()[1].value).shape, (Shape{Dim::symbol(symbols::kBatch, 12), 24}));  // ?0*12 rows
+  // A window that does not fit is found when the size is known.
+  Graph graph;
+  graph.output(ops::conv(graph.input("x", {{1, 1, length}, DType::F32}), graph.param("w", {{1, 1, 4}, DType::F32}),
+                         {.kernel_size = {4}}),
+               "y");
+  EXPECT_THROW(bind(graph, {{symbols::kSeq, 3}}), Error);
+}
+
+}  // namespace rlx::test
