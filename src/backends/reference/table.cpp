@@ -102,6 +102,9 @@ static const host::KernelRow kTable[] = {
     {&ops::welch_peaks, welch_peaks},
     {&ops::where, where},
     {&ops::add, add},
+    {&ops::attention, attention},
+    {&ops::attention_backward, attention_backward},
+    {&ops::axial_rope2d, axial_rope2d},
     {&ops::conv, conv},
     {&ops::conv2d_backward_input, conv2d_backward_input},
     {&ops::conv2d_backward_weight, conv2d_backward_weight},
@@ -118,6 +121,8 @@ static const host::KernelRow kTable[] = {
     {&ops::pool_prod, pool_prod},
     {&ops::pool_sum, pool_sum},
     {&ops::pow, pow},
+    {&ops::rope, rope},
+    {&ops::rope_backward, rope_backward},
     {&ops::softmax, softmax},
     {&ops::sub, sub},
 };
