@@ -40,6 +40,7 @@
 #include "rlx/ops/leaves.h"
 #include "rlx/ops/pool.h"
 #include "rlx/ops/rope.h"
+#include "rlx/ops/sequence_state.h"
 #include "rlx/ops/softmax.h"
 #include "rlx/ops/softmax_cross_entropy.h"
 #include "rlx/ops/topk.h"

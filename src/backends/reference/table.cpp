@@ -110,7 +110,9 @@ static const host::KernelRow kTable[] = {
     {&ops::conv2d_backward_weight, conv2d_backward_weight},
     {&ops::conv_transpose2d, conv_transpose2d},
     {&ops::div, div},
+    {&ops::gated_delta_net, gated_delta_net},
     {&ops::im2col, im2col},
+    {&ops::kv_append, kv_append},
     {&ops::max, max},
     {&ops::max_pool2d_backward, max_pool2d_backward},
     {&ops::min, min},
@@ -123,6 +125,7 @@ static const host::KernelRow kTable[] = {
     {&ops::pow, pow},
     {&ops::rope, rope},
     {&ops::rope_backward, rope_backward},
+    {&ops::selective_scan, selective_scan},
     {&ops::softmax, softmax},
     {&ops::sub, sub},
 };
