@@ -18,6 +18,7 @@
 #include "rlx/ops/dequant.h"
 #include "rlx/ops/dot_general.h"
 #include "rlx/ops/elementwise_region.h"
+#include "rlx/ops/control_flow.h"
 #include "rlx/ops/expand.h"
 #include "rlx/ops/fake_quantize.h"
 #include "rlx/ops/fft.h"

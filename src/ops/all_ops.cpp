@@ -38,6 +38,7 @@ static constexpr const OpDef* kOps[] = {
     &ops::dequant_matmul,
     &ops::dequant_moe_weights,
     &ops::dequantize,
+    &ops::custom_fn,
     &ops::dim_value,
     &ops::div,
     &ops::dot_general,
@@ -70,6 +71,7 @@ static constexpr const OpDef* kOps[] = {
     &ops::grouped_matmul,
     &ops::gt,
     &ops::im2col,
+    &ops::if_,
     &ops::input,
     &ops::layer_norm,
     &ops::layer_norm2d,
@@ -119,6 +121,8 @@ static constexpr const OpDef* kOps[] = {
     &ops::round,
     &ops::rsqrt,
     &ops::selective_scan,
+    &ops::scan,
+    &ops::scan_backward,
     &ops::sigmoid,
     &ops::silu,
     &ops::sin,
@@ -134,6 +138,7 @@ static constexpr const OpDef* kOps[] = {
     &ops::transpose,
     &ops::welch_peaks,
     &ops::where,
+    &ops::while_,
 };
 // clang-format on
 

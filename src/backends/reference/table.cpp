@@ -66,6 +66,7 @@ static const host::KernelRow kTable[] = {
     {&ops::layer_norm_backward, layer_norm_backward},
     {&ops::im2col, im2col},
     {&ops::kv_append, kv_append},
+    {&ops::if_, if_},
     {&ops::le, le},
     {&ops::log, log},
     {&ops::log_mel, log_mel},
@@ -108,6 +109,8 @@ static const host::KernelRow kTable[] = {
     {&ops::round, round},
     {&ops::rsqrt, rsqrt},
     {&ops::selective_scan, selective_scan},
+    {&ops::scan, scan},
+    {&ops::scan_backward, scan_backward},
     {&ops::sigmoid, sigmoid},
     {&ops::silu, silu},
     {&ops::sin, sin},
@@ -122,6 +125,7 @@ static const host::KernelRow kTable[] = {
     {&ops::transpose, transpose},
     {&ops::welch_peaks, welch_peaks},
     {&ops::where, where},
+    {&ops::while_, while_},
 };
 // clang-format on
 

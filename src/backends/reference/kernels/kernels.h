@@ -70,6 +70,7 @@ void layer_norm2d(const Call& call);
 void layer_norm_backward(const Call& call);
 void im2col(const Call& call);
 void kv_append(const Call& call);
+void if_(const Call& call);
 void le(const Call& call);
 void log(const Call& call);
 void log_mel(const Call& call);
@@ -112,6 +113,8 @@ void rope_backward(const Call& call);
 void round(const Call& call);
 void rsqrt(const Call& call);
 void selective_scan(const Call& call);
+void scan(const Call& call);
+void scan_backward(const Call& call);
 void sigmoid(const Call& call);
 void silu(const Call& call);
 void sin(const Call& call);
@@ -126,5 +129,6 @@ void topk(const Call& call);
 void transpose(const Call& call);
 void welch_peaks(const Call& call);
 void where(const Call& call);
+void while_(const Call& call);
 
 }  // namespace rlx::reference
