@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -85,19 +86,21 @@ class HostProgram : public DeviceProgram, public ParamSource {
     for (size_t u = 0; u < program_.updates.size(); ++u)
       if (!plan_.update_in_place[u])
         add_end_copy({.from = program_.updates[u].value, .to_state = program_.updates[u].state});
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto root = static_cast<size_t>(plan::root_of(program_.problem, program_.outputs[i]).value);
+      const Source source = program_.values[root].source;
+      if (source == Source::kState || source == Source::kInput) {
+        const auto v = static_cast<size_t>(program_.outputs[i]);
+        outputs_[i] = Tensor(program_.values[v].type.dtype, full_sizes_[v]);
+        copied_outputs_.push_back(i);
+      }
+    }
     set_active_sizes(std::nullopt);
     if (options_.poison) find_deaths();
   }
 
-  void set_param(size_t index, const Tensor& value) override {
-    params_[index] = value;
-    pointers_stale_ = true;
-  }
-
-  void set_input(size_t index, const Tensor& value) override {
-    inputs_[index] = value;
-    pointers_stale_ = true;
-  }
+  void set_param(size_t index, const Tensor& value) override { replace(params_[index], value); }
+  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], value); }
 
   void set_feed(size_t output, size_t input) override {
     add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});
@@ -173,6 +176,11 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
  private:
+  void replace(Tensor& old, const Tensor& value) {
+    pointers_stale_ |= old.bytes().data() != value.bytes().data();
+    old = value;
+  }
+
   std::byte* pointer(int32_t v) const {
     const plan::Root root = plan::root_of(program_.problem, v);
     const int64_t offset = plan_.slots[static_cast<size_t>(v)].offset;
@@ -320,10 +328,12 @@ class HostProgram : public DeviceProgram, public ParamSource {
           if (r.step->outputs[i] == g.value) r.outputs[i].data = g.bytes.data();
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (std::find(copied_outputs_.begin(), copied_outputs_.end(), i) != copied_outputs_.end()) continue;
       const int32_t v = program_.outputs[i];
       const ProgramValue& value = program_.values[static_cast<size_t>(v)];
       const auto& sizes = full_sizes_[static_cast<size_t>(v)];
       const auto bytes = static_cast<size_t>(value.type.size_bytes());
+      if (bytes > 0 && outputs_[i].bytes().data() == pointer(v)) continue;
       outputs_[i] = Tensor::borrow(value.type.dtype, sizes, {bytes == 0 ? nullptr : pointer(v), bytes});
     }
     pointers_stale_ = false;
@@ -360,6 +370,9 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
   void finish() {
+    for (const size_t i : copied_outputs_)
+      if (outputs_[i].num_elements() > 0)
+        std::memcpy(outputs_[i].mutable_bytes().data(), pointer(program_.outputs[i]), outputs_[i].bytes().size());
     for (EndCopy& c : end_copies_)
       if (!c.staged.empty()) std::memcpy(c.staged.data(), pointer(c.from), c.staged.size());
     for (EndCopy& c : end_copies_) {
@@ -408,6 +421,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   std::vector<Tensor> inputs_, params_;
   std::vector<const std::byte*> fed_;  // by input: the buffer a feed writes
   std::vector<Tensor> outputs_;
+  std::vector<size_t> copied_outputs_;  // a state's old value, or an input: their bytes change when the run ends
   std::vector<std::vector<int64_t>> full_sizes_;
   std::vector<ReadyStep> steps_;
   std::vector<EndCopy> end_copies_;

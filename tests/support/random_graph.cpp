@@ -1,0 +1,213 @@
+#include "support/random_graph.h"
+
+#include <functional>
+#include <numeric>
+
+#include "rlx/ops.h"
+
+namespace rlx::test {
+
+namespace {
+
+class Maker {
+ public:
+  Maker(Rng& rng, const RandomGraphOptions& options) : rng_(rng), options_(options) {}
+
+  RandomGraph run() {
+    leaves();
+    for (int64_t i = 0; i < options_.nodes; ++i) node();
+    outputs();
+    return std::move(out_);
+  }
+
+ private:
+  Graph& g() { return out_.graph; }
+
+  const Value& pick() {
+    return values_[static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(values_.size()) - 1))];
+  }
+  const Value& pick_float() {
+    for (int tries = 0; tries < 50; ++tries)
+      if (const Value& v = pick(); v.dtype() == DType::F32) return v;
+    return values_[0];
+  }
+
+  // The first input is always f32, so that there is something to compute with.
+  void leaves() {
+    const int64_t count = rng_.integer(1, 3);
+    for (int64_t i = 0; i < count; ++i) {
+      std::vector<int64_t> sizes =
+          rng_.shape({.min_rank = 1, .max_rank = 4, .min_dim = i > 0 && rng_.chance(0.05) ? 0 : 1, .max_dim = 5});
+      if (options_.symbols) {
+        for (int64_t& size : sizes) size = size < 3 ? 1 : 4;
+        sizes[0] = 4;
+      }
+      Shape shape{std::span<const int64_t>(sizes)};
+      if (options_.symbols) shape[0] = Dim::symbol(symbols::kBatch);
+      values_.push_back(g().input(str("x", i), {shape, DType::F32}));
+      out_.inputs.push_back(rng_.tensor(sizes));
+    }
+    if (rng_.chance(0.7)) {
+      std::vector<int64_t> sizes = rng_.shape({.min_rank = 1, .max_rank = 2, .max_dim = 5});
+      if (options_.symbols)  // a size that the symbol is broadcast with has to be 1 or its own
+        for (int64_t& size : sizes) size = size < 3 ? 1 : 4;
+      values_.push_back(g().param("w", {Shape(sizes), DType::F32}));
+      out_.params["w"] = rng_.tensor(sizes);
+    }
+    if (!options_.symbols && rng_.chance(0.5))
+      values_.push_back(g().constant(rng_.tensor(rng_.shape({.max_rank = 2, .max_dim = 4}))));
+    if (!options_.states) return;
+    const int64_t states = rng_.integer(0, 3);
+    const TensorType type = values_[0].type();
+    for (int64_t i = 0; i < states; ++i) {
+      states_.push_back(g().state(str("s", i), type));
+      values_.push_back(states_.back());
+    }
+  }
+
+  // A node that does not fit its operands is simply not made.
+  void node() {
+    using Make = void (Maker::*)();
+    static constexpr Make kMakers[] = {&Maker::binary,  &Maker::binary,    &Maker::unary,   &Maker::unary,
+                                       &Maker::reshape, &Maker::transpose, &Maker::narrow,  &Maker::concat,
+                                       &Maker::expand,  &Maker::softmax,   &Maker::compare, &Maker::cast,
+                                       &Maker::branch,  &Maker::reshape,   &Maker::narrow,  &Maker::state_like};
+    try {
+      (this->*kMakers[rng_.integer(0, std::size(kMakers) - 1)])();
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kInvalid) throw;  // what was made of it already stays, used by nobody
+    }
+  }
+
+  void add(const Value& v) {
+    const auto n = v.shape().try_elements();
+    if (!n || *n <= 4096) values_.push_back(v);
+  }
+
+  void binary() {
+    const Value a = pick_float(), b = rng_.chance(0.2) ? a : pick_float();
+    const ops::BinaryKind kinds[] = {ops::BinaryKind::kAdd, ops::BinaryKind::kSub, ops::BinaryKind::kMul,
+                                     ops::BinaryKind::kMax};
+    add(ops::binary_op(kinds[rng_.integer(0, 3)])(a, b));
+  }
+
+  void unary() {
+    const ops::ActivationKind kinds[] = {ops::ActivationKind::kRelu, ops::ActivationKind::kNeg,
+                                         ops::ActivationKind::kTanh, ops::ActivationKind::kSigmoid};
+    add(ops::activation_op(kinds[rng_.integer(0, 3)])(pick_float()));
+  }
+
+  void reshape() {
+    const Value x = pick();
+    std::vector<Dim> dims(x.shape().begin(), x.shape().end());
+    if (rng_.chance(0.3)) {
+      dims = {-1};
+    } else if (rng_.chance(0.5) || dims.size() < 2) {
+      dims.insert(dims.begin() + rng_.integer(0, static_cast<int64_t>(dims.size())), Dim(1));
+    } else {
+      const auto i = static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(dims.size()) - 2));
+      dims[i] = g().symbols().mul(dims[i], dims[i + 1]);
+      dims.erase(dims.begin() + static_cast<int64_t>(i) + 1);
+    }
+    add(ops::reshape(x, {.new_shape = dims}));
+  }
+
+  void transpose() {
+    const Value x = pick();
+    std::vector<int64_t> perm(static_cast<size_t>(x.shape().rank()));
+    std::iota(perm.begin(), perm.end(), 0);
+    for (size_t i = perm.size(); i > 1; --i)
+      std::swap(perm[i - 1], perm[static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(i) - 1))]);
+    add(ops::transpose(x, {.perm = perm}));
+  }
+
+  void narrow() {
+    const Value x = pick();
+    if (x.shape().rank() == 0) return;
+    const int64_t axis = rng_.chance(0.6) ? 0 : rng_.integer(0, x.shape().rank() - 1);
+    const Dim& d = x.shape()[axis];
+    if (!d.is_static() || d.value() == 0 || options_.symbols) return;
+    const int64_t start = rng_.integer(0, d.value() - 1);
+    add(ops::narrow(x, {.axis = axis, .start = start, .len = rng_.integer(0, d.value() - start)}));
+  }
+
+  void concat() {
+    const Value a = pick_float();
+    if (a.shape().rank() == 0 || options_.symbols) return;
+    add(ops::concat(a, rng_.chance(0.5) ? a : pick_float(), {.axis = rng_.integer(0, a.shape().rank() - 1)}));
+  }
+
+  void expand() {
+    const Value x = pick();
+    std::vector<Dim> target = {options_.symbols ? 1 : rng_.integer(1, 3)};
+    for (const Dim& d : x.shape()) target.push_back(d.is(1) && rng_.chance(0.5) ? Dim(options_.symbols ? 4 : 3) : d);
+    add(ops::expand(x, {.target_shape = target}));
+  }
+
+  void softmax() {
+    const Value x = pick_float();
+    if (x.shape().rank() > 0) add(ops::softmax(x, {.axis = rng_.integer(-x.shape().rank(), x.shape().rank() - 1)}));
+  }
+
+  void compare() {
+    const Value a = pick_float(), b = pick_float();
+    add(ops::where(ops::lt(a, b), a, b));
+  }
+
+  void cast() {
+    const DType types[] = {DType::F32, DType::F16, DType::I32, DType::F64};
+    const Value x = pick();
+    const Value y = ops::cast(x, {.to = types[rng_.integer(0, 3)]});
+    add(y);
+    add(ops::cast(y, {.to = DType::F32}));
+  }
+
+  // Both branches of an if, one with a param of the parent.
+  void branch() {
+    if (!options_.regions) return;
+    const Value x = pick_float();
+    const auto body = [&](const std::string& name, bool with_param) {
+      auto region = std::make_shared<Graph>(name);
+      Value v = region->input("v", x.type());
+      if (with_param && out_.params.contains("w")) {
+        const Tensor& w = out_.params["w"];
+        const Value sum = ops::add(v, ops::softmax(ops::reshape(region->param("w", w.type()), {.new_shape = {-1}})));
+        if (sum.type() == x.type()) v = sum;
+      }
+      region->output(ops::tanh(v), "y");
+      return region;
+    };
+    const Value flag = g().constant(Tensor::i32({}, {static_cast<int32_t>(rng_.integer(0, 1))}));
+    add(ops::if_(flag, x, {.then_branch = body("then", true), .else_branch = body("else", false)}));
+  }
+
+  // A value of the states' type, so that updates find candidates.
+  void state_like() {
+    if (states_.empty()) return;
+    const Value s = states_[static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(states_.size()) - 1))];
+    add(rng_.chance(0.5) ? ops::add(s, values_[0]) : ops::relu(s));
+  }
+
+  void outputs() {
+    const int64_t count = rng_.integer(1, 3);
+    for (int64_t i = 0; i < count; ++i) g().output(rng_.chance(0.5) ? values_.back() : pick(), str("y", i));
+    for (const Value& s : states_) {
+      if (rng_.chance(0.2)) continue;
+      std::vector<Value> fitting;
+      for (const Value& v : values_)
+        if (v.type() == s.type()) fitting.push_back(v);
+      g().update(s, fitting[static_cast<size_t>(rng_.integer(0, static_cast<int64_t>(fitting.size()) - 1))]);
+    }
+  }
+
+  Rng& rng_;
+  RandomGraphOptions options_;
+  RandomGraph out_;
+  std::vector<Value> values_, states_;
+};
+
+}  // namespace
+
+RandomGraph random_graph(Rng& rng, const RandomGraphOptions& options) { return Maker(rng, options).run(); }
+
+}  // namespace rlx::test
