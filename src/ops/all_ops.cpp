@@ -39,6 +39,7 @@ static constexpr const OpDef* kOps[] = {
     &ops::dequant_moe_weights,
     &ops::dequantize,
     &ops::custom_fn,
+    &ops::dense_solve,
     &ops::dim_value,
     &ops::div,
     &ops::dot_general,
