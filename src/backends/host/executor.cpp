@@ -199,22 +199,18 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   // ---- steps at full and at active sizes ----
 
+  // `at` is the step's node at the active sizes, in the graph `bound`; null: at full sizes.
   ReadyStep ready(const ProgramStep& step, const Node* at, const Graph* bound) const {
     ReadyStep r{.step = &step, .attrs = at ? at->attrs : step.attrs};
-    const auto sizes_of = [&](int32_t v, size_t operand, bool result) {
-      if (!at) return full_sizes_[static_cast<size_t>(v)];
-      return (result ? at->results[operand].type : bound->type(at->inputs[operand])).shape.sizes();
-    };
-    for (size_t i = 0; i < step.inputs.size(); ++i) r.sizes.push_back(sizes_of(step.inputs[i], i, false));
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      r.sizes.push_back(at ? bound->type(at->inputs[i]).shape.sizes()
+                           : full_sizes_[static_cast<size_t>(step.inputs[i])]);
     for (size_t i = 0; i < step.outputs.size(); ++i)
-      r.sizes.push_back(step.outputs[i] < 0 ? std::vector<int64_t>{0} : sizes_of(step.outputs[i], i, true));
+      r.sizes.push_back((at ? at->results[i].type : step.results[i]).shape.sizes());
     for (size_t i = 0; i < step.inputs.size(); ++i)
       r.inputs.push_back({program_.values[static_cast<size_t>(step.inputs[i])].type.dtype, r.sizes[i], nullptr});
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const DType dtype =
-          step.outputs[i] < 0 ? DType::F32 : program_.values[static_cast<size_t>(step.outputs[i])].type.dtype;
-      r.outputs.push_back({dtype, r.sizes[step.inputs.size() + i], nullptr});
-    }
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      r.outputs.push_back({step.results[i].dtype, r.sizes[step.inputs.size() + i], nullptr});
     return r;
   }
 

@@ -122,6 +122,7 @@ class Lowering {
     plan::Step planned;
     for (const ValueId id : node.inputs) step.inputs.push_back(value_.at(id));
     for (size_t r = 0; r < node.results.size(); ++r) {
+      step.results.push_back(node.results[r].type);
       if (!used_.contains(node.results[r].id)) {
         step.outputs.push_back(-1);
         continue;

@@ -38,6 +38,7 @@ struct ProgramStep {
   std::string_view backend;
   std::string node;                      // its label, for traces and errors
   std::vector<int32_t> inputs, outputs;  // values; an output nobody uses is -1
+  std::vector<TensorType> results;       // bound types, of unused outputs too
   int64_t graph_node = 0;                // its index in Program::symbolic
 };
 
