@@ -22,6 +22,7 @@
 #include "rlx/ops/expand.h"
 #include "rlx/ops/fake_quantize.h"
 #include "rlx/ops/fft.h"
+#include "rlx/ops/fused_attention.h"
 #include "rlx/ops/fused_matmul.h"
 #include "rlx/ops/fused_residual_norm.h"
 #include "rlx/ops/fused_swiglu.h"
