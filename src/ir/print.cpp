@@ -112,12 +112,6 @@ struct FieldPrinter {
   void operator()(const EnumField& v) const { out += v.names[static_cast<size_t>(*v.value)]; }
 };
 
-std::string print_field(const FieldRef& ref, int indent) {
-  std::string out;
-  std::visit(FieldPrinter{out, indent}, ref);
-  return out;
-}
-
 std::string print_fields(const std::vector<Field>& fields, const std::vector<Field>& defaults, int indent) {
   std::string out;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -177,6 +171,12 @@ std::string print_graph(const Graph& graph, int indent) {
 }
 
 }  // namespace
+
+std::string print_field(const FieldRef& ref, int indent) {
+  std::string out;
+  std::visit(FieldPrinter{out, indent}, ref);
+  return out;
+}
 
 std::string print_attrs(const Attrs& attrs, int indent) {
   const std::shared_ptr<void> fresh = attrs.type().make();

@@ -11,6 +11,7 @@ namespace rlx {
 
 // {axis=1, shape=[4, ?1]}, fields at their default left out; empty when all are. Regions are indented by `indent`.
 std::string print_attrs(const Attrs& attrs, int indent = 0);
+std::string print_field(const FieldRef& ref, int indent = 0);  // the value alone: -1, [4, ?1], none
 
 // "text" with quotes, backslashes and control characters escaped.
 std::string quoted(std::string_view text);

@@ -1,0 +1,58 @@
+// What the subcommands share: how they are added and run, and how they write sizes, types and JSON.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rlx/graph.h"
+#include "rlx/runtime.h"
+
+namespace rlx::cli {
+
+// The work of a subcommand: appends what goes to standard output and returns the exit code. main() writes the text
+// after it has returned, so that an error leaves nothing half written.
+using Work = std::function<int(std::string& out)>;
+
+// Each adds its subcommand, which sets `work` when it is the one on the command line.
+void add_run(CLI::App& app, Work& work);
+void add_info(CLI::App& app, Work& work);
+void add_check(CLI::App& app, Work& work);
+void add_ops(CLI::App& app, Work& work);
+void add_devices(CLI::App& app, Work& work);
+
+using Json = nlohmann::ordered_json;
+std::string dump(const Json& json);  // indented, ends with a newline; names that are not UTF-8 are repaired
+Json type_json(const TensorType& type);
+Json ports_json(const std::vector<Port>& ports);
+
+std::string bytes_text(int64_t bytes);                     // 512 B, 1.5 KB, 3.0 MB, 2.0 GB; base 1024
+std::string number_text(double number);                    // six digits
+std::string symbol_text(const Graph& graph, uint32_t id);  // ?0 ('batch')
+
+// Lines of cells, each column as wide as its widest cell; every line starts with `indent` spaces.
+std::string table_text(const std::vector<std::vector<std::string>>& rows, int indent = 2);
+
+// Throws with the names there are when there is no port of that name.
+const Port& find_port(const std::vector<Port>& ports, std::string_view name, std::string_view kind);
+
+// "x=rest" as {"x", "rest"}: a name ends at the first '='. Throws when there is none, or when the name is empty.
+std::pair<std::string, std::string> split_name(std::string_view option, const std::string& text);
+
+// --dim batch=4, --dim ?1=7: by a name the graph gives, a well-known name (batch, seq, rows, past_seq) or by number.
+DimBinding parse_dims(const Graph& graph, const std::vector<std::string>& dims);
+
+// Options that several subcommands have.
+CLI::Option* add_graph_option(CLI::App& app, std::string& path);
+CLI::Option* add_dim_option(CLI::App& app, std::vector<std::string>& dims);
+CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                          const std::string& value_name, const std::string& doc);
+CLI::Option* add_value(CLI::App& app, const std::string& name, std::string& value, const std::string& value_name,
+                       const std::string& doc);
+// --name, --name=SEED or --name SEED (main() joins the last form).
+void add_seed(CLI::App& app, const std::string& name, std::optional<uint64_t>& seed, const std::string& doc);
+
+}  // namespace rlx::cli

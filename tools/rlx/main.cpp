@@ -1,0 +1,112 @@
+// rlx: runs, inspects and checks graphs from the command line.
+//
+// Exit codes: 0 fine, 1 bad input or a failed check (one message on stderr), 2 wrong usage.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "common.h"
+#include "rlx/log.h"
+
+namespace rlx::cli {
+
+namespace {
+
+// CLI11 takes the value of a flag only as --flag=value: "--random-inputs 7" is joined, "--random-inputs graph.rlx" not.
+std::vector<std::string> join_seeds(int argc, char** argv) {
+  std::vector<std::string> args;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    const bool is_number = !arg.empty() && arg.find_first_not_of("0123456789") == arg.npos;
+    if (is_number && !args.empty() && (args.back() == "--random-inputs" || args.back() == "--random-params"))
+      args.back() += str("=", arg);
+    else
+      args.emplace_back(arg);
+  }
+  return args;
+}
+
+int report(std::string_view message) {
+  std::fprintf(stderr, "rlx: %.*s\n", static_cast<int>(message.size()), message.data());
+  return 1;
+}
+
+// A reader that has seen enough (rlx info g.rlx | head -1) is no error; a full disk is.
+int write_out(const std::string& text, int code) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return code;
+  if (errno == EPIPE) return code;
+  return report(str("Standard output cannot be written (", std::strerror(errno), ")."));
+}
+
+int run_tool(int argc, char** argv) {
+  set_log([](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kWarning)
+      std::fprintf(stderr, "rlx: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+  });
+
+  Work work;
+  CLI::App app("rlx: compiles and runs ML graphs.", "rlx");
+  app.get_formatter()->column_width(34);
+  app.get_formatter()->label("Positionals", "Arguments");
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_version_flag("--version", "rlx " RLX_VERSION, "print the version and exit");
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 fine, 1 bad input or a failed check, 2 wrong usage. 'rlx COMMAND --help' says more.\n"
+      "Environment: RLX_DEVICE, RLX_SCHEDULE (best, greedy, source) and, as 0 or 1, RLX_NO_REUSE, RLX_NO_IN_PLACE,\n"
+      "RLX_VERIFY_PLAN and RLX_POISON change how graphs are compiled.\n"
+      "\n"
+      "Examples:\n"
+      "  rlx run examples/mlp.rlx --random-inputs --random-params --dim batch=4 --plan\n"
+      "  rlx info examples/mlp.rlx\n"
+      "  rlx check examples/mlp.rlx --dim batch=4");
+  add_run(app, work);
+  add_info(app, work);
+  add_check(app, work);
+  add_ops(app, work);
+  add_devices(app, work);
+
+  std::vector<std::string> args = join_seeds(argc, argv);
+  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+  try {
+    app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = app.get_subcommands();
+    return write_out(chosen.empty() ? app.help() : chosen[0]->help("rlx"), 0);
+  } catch (const CLI::CallForVersion& e) {
+    return write_out(str(e.what(), "\n"), 0);
+  } catch (const CLI::ParseError& e) {
+    const auto chosen = app.get_subcommands();
+    // CLI11 says only that a command is needed.
+    const bool is_unknown = chosen.empty() && argc > 1 && argv[1][0] != '-';
+    report(is_unknown ? str("There is no command '", argv[1], "'.") : std::string(e.what()));
+    std::fprintf(stderr, "'rlx %s%s--help' lists what there is.\n", chosen.empty() ? "" : chosen[0]->get_name().c_str(),
+                 chosen.empty() ? "" : " ");
+    return 2;
+  }
+  std::string out;
+  const int code = work(out);
+  return write_out(out, code);
+}
+
+}  // namespace
+
+}  // namespace rlx::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is seen by write_out
+  try {
+    return rlx::cli::run_tool(argc, argv);
+  } catch (const rlx::Error& e) {
+    return rlx::cli::report(e.what());
+  } catch (const std::bad_alloc&) {
+    return rlx::cli::report("There is not enough memory.");
+  } catch (const std::exception& e) {
+    return rlx::cli::report(rlx::str("Something went wrong that rlx did not expect (", e.what(), ")."));
+  }
+}

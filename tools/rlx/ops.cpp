@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "backends/reference/table.h"
+#include "common.h"
+#include "ir/text.h"
+
+namespace rlx::cli {
+
+namespace {
+
+struct OpsArgs {
+  bool markdown = false, json = false;
+};
+
+// As the specification orders them (10, 4); a category it does not know comes last.
+constexpr std::string_view kCategories[] = {"Leaves",
+                                            "Elementwise",
+                                            "Regions",
+                                            "Linear algebra",
+                                            "Normalisation",
+                                            "Attention",
+                                            "Shape",
+                                            "Gather and scatter",
+                                            "Reductions",
+                                            "Sampling",
+                                            "Convolution",
+                                            "Quantised",
+                                            "Sequence state",
+                                            "FFT",
+                                            "Audio",
+                                            "Backward",
+                                            "Fused",
+                                            "Control flow",
+                                            "Gaussian splatting",
+                                            "Custom"};
+
+enum class Oracle { kLeaf, kKernel, kDecomposition, kNone };
+constexpr std::string_view kOracleNames[] = {"leaf", "kernel", "decomposition", "none"};
+
+Oracle oracle_of(const OpDef& op) {
+  if (op.traits.leaf) return Oracle::kLeaf;  // given or stored: there is nothing to compute
+  if (reference::find_kernel(op) != nullptr) return Oracle::kKernel;
+  return op.decompose != nullptr ? Oracle::kDecomposition : Oracle::kNone;
+}
+std::string_view oracle_name(const OpDef& op) { return kOracleNames[static_cast<size_t>(oracle_of(op))]; }
+
+struct Attribute {
+  std::string name, value;              // the default, as the text form prints it
+  std::vector<std::string_view> names;  // of an enum
+};
+std::vector<Attribute> attributes_of(const OpDef& op) {
+  const std::shared_ptr<void> defaults = op.attrs->make();
+  std::vector<Field> fields;
+  op.attrs->fields(defaults.get(), fields);
+  std::vector<Attribute> out;
+  for (const Field& f : fields) {
+    Attribute a{std::string(f.name), print_field(f.ref), {}};
+    if (const auto* e = std::get_if<EnumField>(&f.ref)) a.names.assign(e->names.begin(), e->names.end());
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
+std::string operands_text(const OpDef& op) {
+  if (op.min_inputs == op.max_inputs) return str(op.min_inputs);
+  if (op.max_inputs == kVariadic) return str(op.min_inputs, " or more");
+  return str(op.min_inputs, op.max_inputs == op.min_inputs + 1 ? " or " : " to ", op.max_inputs);
+}
+
+std::vector<std::pair<std::string_view, std::vector<const OpDef*>>> by_category() {
+  std::vector<std::pair<std::string_view, std::vector<const OpDef*>>> out;
+  for (const std::string_view c : kCategories) out.push_back({c, {}});
+  for (const OpDef* op : all_ops()) {
+    auto it = std::find_if(out.begin(), out.end(), [&](const auto& c) { return c.first == op->category; });
+    if (it == out.end()) it = out.insert(out.end(), {op->category, {}});
+    it->second.push_back(op);
+  }
+  std::erase_if(out, [](const auto& c) { return c.second.empty(); });
+  return out;
+}
+
+struct Coverage {
+  int64_t counts[4] = {};  // by Oracle
+  std::string missing;
+
+  int64_t total() const { return counts[0] + counts[1] + counts[2] + counts[3]; }
+  double percent() const {
+    // 100 only when nothing is missing: one op of many is not to be rounded away.
+    const int64_t missed = counts[static_cast<size_t>(Oracle::kNone)];
+    const int64_t tenths = total() == 0 ? 1000 : 1000 * (total() - missed) / total();
+    return static_cast<double>(tenths) / 10;
+  }
+  std::string text() const {
+    std::string out = str(total(), " ops: ", counts[1], " with a kernel, ", counts[2], " by decomposition, ", counts[0],
+                          " leaves, ", counts[3], " missing");
+    if (!missing.empty()) out += str(" (", missing, ")");
+    return out + str("; the oracle runs ", number_text(percent()), " % of them.");
+  }
+};
+
+Coverage coverage() {
+  Coverage c;
+  for (const OpDef* op : all_ops()) {
+    ++c.counts[static_cast<size_t>(oracle_of(*op))];
+    if (oracle_of(*op) == Oracle::kNone) c.missing += str(c.missing.empty() ? "" : ", ", op->name);
+  }
+  return c;
+}
+
+// "axis=-1, kind=add of add, sub": the choices stand in parentheses behind an enum's default.
+std::string attributes_text(const OpDef& op, bool markdown) {
+  std::string out;
+  for (const Attribute& a : attributes_of(op)) {
+    const std::string tick = markdown ? "`" : "";
+    out += str(out.empty() ? "" : ", ", tick, a.name, "=", a.value, tick);
+    for (size_t i = 0; i < a.names.size(); ++i) out += str(i == 0 ? " (" : ", ", a.names[i]);
+    if (!a.names.empty()) out += ')';
+  }
+  return out;
+}
+
+// A cell of a Markdown table: '|' would end it.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string markdown_text() {
+  std::string out =
+      "# Ops\n\n"
+      "Written by `rlx ops --markdown` from the op table; do not edit. Attributes show their defaults. \"Oracle\" says "
+      "how the reference backend runs the op: its own kernel, the op's exact decomposition, or as a leaf, which needs "
+      "no computation.\n";
+  for (const auto& [category, ops] : by_category()) {
+    out += str("\n## ", category, "\n\n| op | operands | attributes | oracle | meaning |\n|---|---|---|---|---|\n");
+    for (const OpDef* op : ops)
+      out += str("| `", op->name, "` | ", operands_text(*op), " | ", cell(attributes_text(*op, true)), " | ",
+                 oracle_name(*op), " | ", cell(op->doc), " |\n");
+  }
+  return out + "\n" + coverage().text() + "\n";
+}
+
+std::string plain_text() {
+  std::string out;
+  for (const auto& [category, ops] : by_category()) {
+    out += str(category, "\n");
+    for (const OpDef* op : ops) {
+      const std::string attributes = attributes_text(*op, false);
+      out += str("  ", op->name, ": ", op->doc, "\n    operands: ", operands_text(*op), "; oracle: ", oracle_name(*op),
+                 attributes.empty() ? std::string() : str("\n    attributes: ", attributes), "\n");
+    }
+  }
+  return out + coverage().text() + "\n";
+}
+
+Json ops_json() {
+  Json list = Json::array();
+  for (const auto& [category, ops] : by_category())
+    for (const OpDef* op : ops) {
+      Json attributes = Json::array();
+      for (const Attribute& a : attributes_of(*op)) {
+        Json entry = {{"name", a.name}, {"default", a.value}};
+        if (!a.names.empty()) entry["choices"] = a.names;
+        attributes.push_back(entry);
+      }
+      list.push_back({{"name", op->name},
+                      {"category", category},
+                      {"min_operands", op->min_inputs},
+                      {"max_operands", op->max_inputs == kVariadic ? Json() : Json(op->max_inputs)},
+                      {"attributes", attributes},
+                      {"oracle", oracle_name(*op)},
+                      {"doc", op->doc}});
+    }
+  const Coverage c = coverage();
+  return {{"ops", list},
+          {"summary",
+           {{"ops", c.total()},
+            {"kernels", c.counts[1]},
+            {"decompositions", c.counts[2]},
+            {"leaves", c.counts[0]},
+            {"missing", c.counts[3]},
+            {"percent", c.percent()}}}};
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app, Work& work) {
+  CLI::App* sub = app.add_subcommand("ops", "list the ops there are, and how the oracle runs them");
+  auto args = std::make_shared<OpsArgs>();
+  CLI::Option* markdown = sub->add_flag("--markdown", args->markdown, "write docs/ops.md");
+  sub->add_flag("--json", args->json, "write JSON")->excludes(markdown)->option_text(" ");
+  markdown->option_text(" ");  // not the line about what excludes what
+  sub->footer("Examples:\n  rlx ops\n  rlx ops --markdown > docs/ops.md");
+  sub->callback([&work, args] {
+    work = [args](std::string& out) {
+      out += args->json ? dump(ops_json()) : args->markdown ? markdown_text() : plain_text();
+      return 0;
+    };
+  });
+}
+
+}  // namespace rlx::cli

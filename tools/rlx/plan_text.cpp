@@ -1,0 +1,60 @@
+#include "plan_text.h"
+
+#include <cstdio>
+
+namespace rlx::cli {
+
+namespace {
+
+// How far the arena is above what this order of steps needs at least.
+double ratio(const PlanInfo& plan) {
+  if (plan.largest_live_bytes == 0) return 1;
+  return static_cast<double>(plan.arena_bytes) / static_cast<double>(plan.largest_live_bytes);
+}
+
+}  // namespace
+
+std::string plan_text(const PlanInfo& plan, const std::string& device) {
+  const auto bytes = [](int64_t n) { return n < 1024 ? bytes_text(n) : str(bytes_text(n), " (", n, " bytes)"); };
+  char times[32];
+  std::snprintf(times, sizeof times, "%.3f", ratio(plan));
+  std::string out = str("plan: ", plan.steps.size(), " steps on ", device, "\n");
+  out += table_text({{"arena", bytes(plan.arena_bytes)},
+                     {"largest live set", bytes(plan.largest_live_bytes)},
+                     {"arena / live set", times},
+                     {"unshared", bytes(plan.unshared_bytes)},
+                     {"persistent", bytes(plan.persistent_bytes)},
+                     {"params", bytes(plan.param_bytes)},
+                     {"constants", bytes(plan.constant_bytes)},
+                     {"in-place results", str(plan.in_place_results)},
+                     {"views", str(plan.views)}});
+  std::vector<std::vector<std::string>> rows = {{"step", "node", "op", "result", "offset", "kernel"}};
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepInfo& s = plan.steps[i];
+    rows.push_back(
+        {str(i), s.node, s.op, str(s.result), s.offset_bytes < 0 ? std::string("-") : str(s.offset_bytes), s.kernel});
+  }
+  return out + "schedule (offset in the arena; '-' lies elsewhere):\n" + table_text(rows);
+}
+
+Json plan_json(const PlanInfo& plan) {
+  Json steps = Json::array();
+  for (const StepInfo& s : plan.steps) {
+    Json step = {{"node", s.node}, {"op", s.op}, {"kernel", s.kernel}};
+    step.update(type_json(s.result));
+    step["offset_bytes"] = s.offset_bytes < 0 ? Json() : Json(s.offset_bytes);
+    steps.push_back(step);
+  }
+  return {{"arena_bytes", plan.arena_bytes},
+          {"largest_live_bytes", plan.largest_live_bytes},
+          {"arena_ratio", ratio(plan)},
+          {"unshared_bytes", plan.unshared_bytes},
+          {"persistent_bytes", plan.persistent_bytes},
+          {"param_bytes", plan.param_bytes},
+          {"constant_bytes", plan.constant_bytes},
+          {"in_place_results", plan.in_place_results},
+          {"views", plan.views},
+          {"steps", steps}};
+}
+
+}  // namespace rlx::cli
