@@ -9,12 +9,6 @@
 
 namespace rlx::test {
 
-TEST(Graph, OpsAreSortedByNameAndFound) {
-  for (size_t i = 0; i + 1 < all_ops().size(); ++i) EXPECT_LT(all_ops()[i]->name, all_ops()[i + 1]->name);
-  for (const OpDef* op : all_ops()) EXPECT_EQ(find_op(op->name), op);
-  EXPECT_EQ(find_op("no_such_op"), nullptr);
-}
-
 TEST(Graph, BuildersRefuseValuesOfAnotherGraph) {
   Graph a("a"), b("b");
   const Value x = a.input("x", {{2}, DType::F32}), y = b.input("y", {{2}, DType::F32});
