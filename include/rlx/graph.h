@@ -185,6 +185,8 @@ void verify(const Graph& graph);
 
 // Text form (spec 10, 3.7): print, parse, print is the identity.
 std::string print(const Graph& graph);
+// The same with comments: counts, bytes, a histogram of ops, names and outputs. It parses as well.
+std::string print_annotated(const Graph& graph);
 Graph parse(std::string_view text, std::string_view where = "text");  // `where` names the source in errors
 Graph load(const std::string& path);                                  // a .rlx file
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdio>
+#include <map>
 #include <set>
 
 #include "ir/text.h"
@@ -82,7 +84,7 @@ void append_tensor(std::string& out, const Tensor& t) {
   out += ']';
 }
 
-std::string print_graph(const Graph& graph, int indent);
+std::string print_graph(const Graph& graph, int indent, bool annotated = false);
 
 struct FieldPrinter {
   std::string& out;
@@ -122,7 +124,48 @@ std::string print_fields(const std::vector<Field>& fields, const std::vector<Fie
   return out.empty() ? out : out + "}";
 }
 
-std::string print_graph(const Graph& graph, int indent) {
+// 512 B, 1.5 KB, 3.0 MB: base 1024, one decimal.
+std::string bytes_text(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KB", "MB", "GB"};
+  double n = static_cast<double>(bytes);
+  int unit = 0;
+  while (n >= 1024 && unit < 3) n /= 1024, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", n, kUnits[unit]);
+  return text;
+}
+
+// Counts, bytes of all values whose sizes are known, and how often each op occurs.
+std::string header(const Graph& graph) {
+  int64_t bytes = 0;
+  std::map<std::string_view, int64_t> counts;
+  for (const Node& node : graph.nodes()) {
+    ++counts[node.op->name];
+    for (const Result& r : node.results)
+      if (r.type.shape.try_elements()) bytes += r.type.size_bytes();
+  }
+  std::vector<std::pair<std::string_view, int64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out =
+      str("# ", graph.nodes().size(), " nodes, ", graph.outputs().size(), " outputs, ", bytes_text(bytes), "\n");
+  for (const auto& [op, n] : sorted) out += str("#   ", n, " ", op, "\n");
+  return out;
+}
+
+// What a line's node is to the graph's callers: [input "x"], [param "w"], ["name"], -> output "y".
+std::string tags(const Graph& graph, const Node& node) {
+  std::string out;
+  if (&node.attrs.type() == &attrs_type<ops::LeafAttrs>)
+    out += str(" [", node.op->name, " ", quoted(node.attrs.as<ops::LeafAttrs>().name), "]");
+  else if (!node.name.empty())
+    out += str(" [", quoted(node.name), "]");
+  for (const Output& o : graph.outputs())
+    for (const Result& r : node.results)
+      if (r.id == o.value) out += str(" -> output ", quoted(o.name));
+  return out.empty() ? out : "  #" + out;
+}
+
+std::string print_graph(const Graph& graph, int indent, bool annotated) {
   const std::string pad(static_cast<size_t>(indent) + 2, ' ');
   // A name that two nodes share cannot label either: both are printed by index.
   std::set<std::string> seen, repeated;
@@ -155,6 +198,7 @@ std::string print_graph(const Graph& graph, int indent) {
     const std::string text = print_attrs(attrs, indent + 2);
     if (!text.empty()) out += ' ' + text;
     for (size_t i = 0; i < node.results.size(); ++i) out += str(i == 0 ? " : " : ", ", node.results[i].type);
+    if (annotated) out += tags(graph, node);
     out += '\n';
   }
   for (const StateUpdate& u : graph.updates()) out += str(pad, "update ", label(u.state), " = ", label(u.value), "\n");
@@ -192,5 +236,6 @@ std::string default_output_name(const Graph& graph, ValueId id) {
 }
 
 std::string print(const Graph& graph) { return print_graph(graph, 0) + "\n"; }
+std::string print_annotated(const Graph& graph) { return header(graph) + print_graph(graph, 0, true) + "\n"; }
 
 }  // namespace rlx

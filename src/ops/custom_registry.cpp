@@ -5,6 +5,7 @@
 #include "ops/custom_attrs.h"
 #include "ops/infer.h"
 #include "rlx/custom_op.h"
+#include "rlx/log.h"
 
 namespace rlx {
 
@@ -94,8 +95,13 @@ void register_custom_op(CustomOp op) {
   require(op.infer != nullptr, "Custom op '", op.name, "' has no type rule.");
   std::string name = op.name;
   auto shared = std::make_shared<const CustomOp>(std::move(op));
-  const std::unique_lock lock(registry().mutex);
-  registry().ops.insert_or_assign(std::move(name), std::move(shared));
+  bool replaced = false;
+  {
+    const std::unique_lock lock(registry().mutex);
+    replaced = !registry().ops.insert_or_assign(name, std::move(shared)).second;
+  }
+  if (replaced)
+    log(LogLevel::kWarning, str("Custom op '", name, "' is registered again; the new one replaces the old."));
 }
 
 std::shared_ptr<const CustomOp> find_custom_op(std::string_view name) {

@@ -184,6 +184,12 @@ struct Executable::Impl {
     extent_honoured = program->set_active_sizes(graph->symbols().complete(active));
   }
 
+  // A declared type with the sizes that are known by now.
+  TensorType bound(const TensorType& declared) const {
+    if (!binding) return declared;
+    return {declared.shape.bind(graph->symbols().complete(*binding)), declared.dtype};
+  }
+
   // Params are checked before a run, not at every step of it.
   void require_params() const {
     std::string missing;
@@ -223,10 +229,8 @@ struct Executable::Impl {
     for (size_t i = 0; i < given.size(); ++i)
       sizes[manifest.inputs[i].name] = given[i] ? given[i]->sizes() : handles[i]->sizes();
     if (!deferred) {  // the sizes are fixed: this throws with the input's name
-      const DimBinding complete = graph->symbols().complete(*binding);
       for (size_t i = 0; i < given.size(); ++i)
-        check_type(given[i] ? *given[i] : *handles[i],
-                   {manifest.inputs[i].type.shape.bind(complete), manifest.inputs[i].type.dtype}, "Input",
+        check_type(given[i] ? *given[i] : *handles[i], bound(manifest.inputs[i].type), "Input",
                    manifest.inputs[i].name);
       return;
     }
@@ -280,12 +284,7 @@ std::vector<Port> Executable::states() const { return impl_->manifest.states; }
 void Executable::set_param(std::string_view name, Tensor value) {
   const Impl::Guard guard(*impl_);
   const size_t i = find_port(impl_->manifest.params, name, "param");
-  const TensorType& declared = impl_->manifest.params[i].type;
-  const TensorType type =
-      impl_->binding
-          ? TensorType{declared.shape.bind(impl_->graph->symbols().complete(*impl_->binding)), declared.dtype}
-          : declared;
-  check_type(value, type, "Param", name);
+  check_type(value, impl_->bound(impl_->manifest.params[i].type), "Param", name);
   if (impl_->program) impl_->program->set_param(i, value);
   impl_->params[i] = std::move(value);
 }
@@ -337,12 +336,7 @@ Tensor Executable::read_state(std::string_view name) const {
 void Executable::set_state(std::string_view name, const Tensor& value) {
   const Impl::Guard guard(*impl_);
   const size_t i = find_port(impl_->manifest.states, name, "state");
-  const TensorType& declared = impl_->manifest.states[i].type;
-  const TensorType type =
-      impl_->binding
-          ? TensorType{declared.shape.bind(impl_->graph->symbols().complete(*impl_->binding)), declared.dtype}
-          : declared;
-  check_type(value, type, "State", name);
+  check_type(value, impl_->bound(impl_->manifest.states[i].type), "State", name);
   if (impl_->program)
     impl_->program->set_state(i, value);
   else

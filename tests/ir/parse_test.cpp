@@ -1,6 +1,8 @@
 // The text form: print, parse, print is the identity; a malformed text is an Error that names the place.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "rlx/ops.h"
 #include "support/expect_error.h"
 #include "support/random_graph.h"
@@ -18,6 +20,19 @@ TEST(Parse, PrintParsePrintIsTheIdentityOnRandomGraphs) {
   });
 }
 
+TEST(Parse, FilesAreReadAndTheirTextIsStable) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(RLX_GRAPHS)) {
+    SCOPED_TRACE(entry.path().string());
+    const Graph graph = load(entry.path().string());
+    EXPECT_EQ(print(parse(print(graph))), print(graph));
+    ++files;
+  }
+  EXPECT_GE(files, 3);
+  EXPECT_ERROR(load("no_such_file.rlx"), kUnavailable, "no_such_file.rlx");
+  EXPECT_ERROR(load(RLX_GRAPHS), kInvalid, "directory");
+}
+
 TEST(Parse, TypesMayBeLeftOutAndCommentsStand) {
   const Graph g = parse(R"(
     # two lines of a model
@@ -33,6 +48,20 @@ TEST(Parse, TypesMayBeLeftOutAndCommentsStand) {
   EXPECT_EQ(str(g.type(g.outputs()[0].value)), "[2, 3] f32");
   EXPECT_NE(g.find_leaf(ops::param, "layer.0/w"), nullptr);
   EXPECT_EQ(print(g), print(parse(print(g))));
+}
+
+TEST(Parse, TheAnnotatedFormIsTheSameGraphWithComments) {
+  Graph g("m");
+  const Value x = g.input("x", {{256, 2}, DType::F32});
+  g.output(ops::neg(ops::neg(x)), "y");
+  EXPECT_EQ(print_annotated(g),
+            "# 3 nodes, 1 outputs, 6.0 KB\n#   2 neg\n#   1 input\n"
+            "graph @m {\n  %x = input() : [256, 2] f32  # [input \"x\"]\n  %1 = neg(%x) : [256, 2] f32\n"
+            "  %2 = neg(%1) : [256, 2] f32  # -> output \"y\"\n  return y=%2\n}\n");
+  for_random(50, [](Rng& rng) {
+    const Graph graph = random_graph(rng).graph;
+    EXPECT_EQ(parse(print_annotated(graph)), graph);
+  });
 }
 
 TEST(Parse, ConstantsKeepEveryBit) {

@@ -198,6 +198,14 @@ OP_CASES(gaussian_splat_render) {
   Scene inside = one_splat();
   inside.positions = {0, 0, -3.5};
   inside.scales = {0, 0, 0};
+  // … of a wide one too, whose full-screen outline has a tiny determinant in pixels.
+  Settings wide = small;
+  wide.width = 1500;
+  wide.height = 2;
+  wide.max_list_entries = 4000;
+  add(operands(inside), attrs_of(wide)).check([](const Tensors&, const Tensors& out) {
+    for (const int64_t pixel : {0, 749, 1499}) EXPECT_GT(out[0].at(4 * pixel + 3), 0) << pixel;
+  });
   add(operands(inside), attrs_of(small)).check([](const Tensors&, const Tensors& out) {
     for (int64_t i = 0; i < 25; ++i) EXPECT_GT(out[0].at(4 * i + 3), 0.3);
   });

@@ -266,6 +266,25 @@ TEST(ActiveExtent, FallsBackToAllRowsWhereAStepMixesThem) {
   set_log({});
 }
 
+TEST(ActiveExtent, FallsBackWhereAViewDependsOnTheSize) {
+  // The last row, as a view: its place is another one at each size, and so the run uses all rows.
+  Graph last;
+  const Value x = last.input("x", {{kBatch, 2}, DType::F32});
+  last.output(ops::neg(ops::narrow(x, {.axis = 0, .start = Dim::symbol(symbols::kBatch, 1, -1), .len = 1})), "y");
+  // Fixed rows that fewer active ones do not have.
+  Graph fixed;
+  const Value z = fixed.input("x", {{kBatch, 2}, DType::F32});
+  fixed.output(ops::neg(ops::narrow(z, {.axis = 0, .start = 2, .len = 2})), "y");
+  const Tensor in = Tensor::f32({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  for (const Graph& g : {last, fixed}) {
+    Executable exe = compile(g, kReference);
+    const Tensor full = exe.run({{"x", in}}).at("y");
+    exe.set_active_extent(2, 4);
+    EXPECT_EQ(exe.run({{"x", in}}).at("y"), full);
+    EXPECT_EQ(exe.stats().full_extent_runs, 1);
+  }
+}
+
 TEST(ActiveExtent, DimValuesAreTheActualSizeWhateverTheSteps) {
   Graph g;
   const Value x = g.input("x", {{kBatch, 2}, DType::F32}), n = g.state("n", {{}, DType::I32});

@@ -68,10 +68,11 @@ class Maker {
   // A node that does not fit its operands is simply not made.
   void node() {
     using Make = void (Maker::*)();
-    static constexpr Make kMakers[] = {&Maker::binary,  &Maker::binary,    &Maker::unary,   &Maker::unary,
-                                       &Maker::reshape, &Maker::transpose, &Maker::narrow,  &Maker::concat,
-                                       &Maker::expand,  &Maker::softmax,   &Maker::compare, &Maker::cast,
-                                       &Maker::branch,  &Maker::reshape,   &Maker::narrow,  &Maker::state_like};
+    static constexpr Make kMakers[] = {
+        &Maker::binary, &Maker::binary,  &Maker::unary,  &Maker::unary,      &Maker::reshape, &Maker::transpose,
+        &Maker::narrow, &Maker::concat,  &Maker::expand, &Maker::softmax,    &Maker::compare, &Maker::cast,
+        &Maker::branch, &Maker::reshape, &Maker::narrow, &Maker::state_like, &Maker::matmul,  &Maker::reduce,
+        &Maker::topk,   &Maker::cumsum,  &Maker::norm,   &Maker::gather,     &Maker::residual};
     try {
       (this->*kMakers[rng_.integer(0, std::size(kMakers) - 1)])();
     } catch (const Error& e) {
@@ -147,6 +148,62 @@ class Maker {
   void softmax() {
     const Value x = pick_float();
     if (x.shape().rank() > 0) add(ops::softmax(x, {.axis = rng_.integer(-x.shape().rank(), x.shape().rank() - 1)}));
+  }
+
+  void matmul() {
+    const Value x = pick_float();
+    if (x.shape().rank() < 1 || !x.shape()[x.shape().rank() - 1].is_static()) return;
+    const int64_t k = x.shape()[x.shape().rank() - 1].value();
+    const Value lhs = x.shape().rank() == 1 ? ops::reshape(x, {.new_shape = {1, k}}) : x;
+    add(ops::matmul(lhs, g().constant(rng_.tensor({k, rng_.integer(1, 5)}))));
+  }
+
+  void reduce() {
+    const Value x = pick_float();
+    std::vector<int64_t> axes;
+    for (int64_t a = 0; a < x.shape().rank(); ++a)
+      if (rng_.chance(0.5)) axes.push_back(a);
+    const ops::ReduceKind kinds[] = {ops::ReduceKind::kSum, ops::ReduceKind::kMean, ops::ReduceKind::kMax};
+    add(ops::reduce_op(kinds[rng_.integer(0, 2)])(x, {.axes = axes, .keep_dim = rng_.chance(0.5)}));
+  }
+
+  // Two results, of which either, both or none is used.
+  void topk() {
+    const Value x = pick_float();
+    if (x.shape().rank() == 0 || !x.shape()[x.shape().rank() - 1].is_static() || x.shape()[x.shape().rank() - 1].is(0))
+      return;
+    const Value values = ops::topk(x, {.k = 1});
+    if (rng_.chance(0.7)) add(values);
+    if (rng_.chance(0.7)) add(ops::cast(values.result(1), {.to = DType::F32}));
+  }
+
+  void cumsum() {
+    const Value x = pick_float();
+    if (x.shape().rank() > 0)
+      add(ops::cumsum(x, {.axis = rng_.integer(0, x.shape().rank() - 1), .exclusive = rng_.chance(0.5)}));
+  }
+
+  void norm() {
+    const Value x = pick_float();
+    if (x.shape().rank() == 0 || !x.shape()[x.shape().rank() - 1].is_static()) return;
+    const int64_t n = x.shape()[x.shape().rank() - 1].value();
+    add(ops::layer_norm(x, g().constant(rng_.tensor({n})), g().constant(rng_.tensor({n}))));
+  }
+
+  void gather() {
+    const Value x = pick();
+    if (x.shape().rank() == 0 || !x.shape()[0].is_static() || x.shape()[0].is(0)) return;
+    add(ops::gather(x, g().constant(rng_.integers({2}, -1, x.shape()[0].value() - 1, DType::I64))));
+  }
+
+  // A fused op, which the oracle runs as its decomposition, with a tee.
+  void residual() {
+    const Value x = pick_float();
+    if (x.shape().rank() == 0 || !x.shape()[x.shape().rank() - 1].is_static()) return;
+    const int64_t n = x.shape()[x.shape().rank() - 1].value();
+    const Value y = ops::fused_residual_ln(x, x, g().constant(rng_.tensor({n})), g().constant(rng_.tensor({n})));
+    add(y);
+    if (rng_.chance(0.5)) add(y.result(1));
   }
 
   void compare() {

@@ -165,7 +165,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       if (v.source == Source::kConstant) info.constant_bytes += v.type.size_bytes();
     }
     info.in_place_results = static_cast<int64_t>(plan_.shared.size());
-    info.views = program_.views;
+    info.views = static_cast<int64_t>(program_.views.size());
     return info;
   }
 
@@ -214,19 +214,24 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return r;
   }
 
+  // All rows, but those steps that yield a state: padded rows must not enter it.
   void build_full_steps(const std::optional<DimBinding>& active) {
     std::optional<Graph> bound;
-    if (active) bound = bind(program_.symbolic, *active);
     for (const int32_t s : plan_.order) {
       const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
       const bool yields_state =
           step.op->traits.state_result >= 0 && step.op->traits.state_result < static_cast<int>(step.outputs.size());
-      if (!bound || !yields_state) {
+      if (!active || !yields_state) {
         steps_.push_back(ready(step, nullptr, nullptr));
         continue;
       }
-      // Padded rows never enter a state: this step runs on the active rows, copied together where they are not a
-      // prefix.
+      if (!bound) {
+        bound = bind(program_.symbolic, *active);
+        if (const std::string moved = moved_view(*bound); !moved.empty())
+          fail(ErrorKind::kUnsupported,
+               str("The graph updates a state and ", moved, ", which an active extent would move."));
+      }
+      // Copied together where the active rows are not a prefix of the tensor's bytes.
       const Node& node = bound->nodes()[static_cast<size_t>(step.graph_node)];
       steps_.push_back(ready(step, &node, &*bound));
       ReadyStep& r = steps_.back();
@@ -243,7 +248,19 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   // Every step at the active sizes, if every step can be cut short (spec 40, 5); false and no steps otherwise.
   bool build_steps_at(const DimBinding& sizes) {
-    const Graph bound = bind(program_.symbolic, sizes);
+    std::optional<Graph> at_active;
+    std::string why;
+    try {
+      at_active = bind(program_.symbolic, sizes);
+      why = moved_view(*at_active);
+    } catch (const Error& e) {  // a narrow of fixed rows that are not there, say
+      why = e.message();
+    }
+    if (!why.empty()) {
+      log(LogLevel::kInfo, str("The active extent is not used: ", why));
+      return false;
+    }
+    const Graph& bound = *at_active;
     for (const int32_t s : plan_.order) {
       const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
       const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
@@ -256,6 +273,20 @@ class HostProgram : public DeviceProgram, public ParamSource {
       steps_.push_back(ready(step, full ? nullptr : &node, full ? nullptr : &bound));
     }
     return true;
+  }
+
+  // A view whose place depends on the active size cannot be used: its offset is planned. Empty when there is none.
+  std::string moved_view(const Graph& bound) const {
+    SymbolTable symbols = bound.symbols();
+    for (const ProgramView& v : program_.views) {
+      const Node& node = bound.nodes()[static_cast<size_t>(v.graph_node)];
+      std::vector<TensorType> types;
+      for (const ValueId id : node.inputs) types.push_back(bound.type(id));
+      const auto view = node.op->view(InferCall(*node.op, types, node.attrs, symbols));
+      if (!view || view->offset_elems != v.offset_elems)
+        return str("node ", bound.label(node.results[0].id), " (", node.op->name, ") lies elsewhere at each size");
+    }
+    return "";
   }
 
   // The axis whose size the extent changes; -1: none.

@@ -99,7 +99,7 @@ class Lowering {
     plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
     planned.view_of = source;
     planned.view_offset_bytes = checked_mul(view->offset_elems, static_cast<int64_t>(size_of(types[0].dtype)));
-    ++program_.views;
+    program_.views.push_back({&node - bound_.nodes().data(), view->offset_elems});
     return true;
   }
 

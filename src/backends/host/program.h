@@ -42,6 +42,12 @@ struct ProgramStep {
   int64_t graph_node = 0;                // its index in Program::symbolic
 };
 
+// A node that became no step: its value lies in operand 0's bytes.
+struct ProgramView {
+  int64_t graph_node = 0;
+  int64_t offset_elems = 0;
+};
+
 struct Program {
   Graph symbolic;      // decomposed, before its sizes were bound
   DimBinding binding;  // completed: derived symbols too
@@ -52,7 +58,7 @@ struct Program {
   std::vector<plan::Update> updates;
   std::vector<int32_t> state_values;  // by manifest index; -1: unused
   plan::Problem problem;              // same values and steps
-  int64_t views = 0;
+  std::vector<ProgramView> views;
 };
 
 Program lower(const Graph& symbolic, const DimBinding& binding, std::span<const KernelTable> tables);

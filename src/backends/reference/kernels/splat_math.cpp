@@ -127,7 +127,10 @@ bool box_meets(const Outline& o, double x0, double x1, double y0, double y1) {
 // The tiles of a splat in the order they enter the list.
 std::vector<int64_t> tiles_of(const Outline& o, const Settings& s) {
   const double det = o.a * o.c - o.b * o.b, tile = static_cast<double>(s.tile_size);
-  if (!std::isfinite(o.a) || !std::isfinite(o.b) || !std::isfinite(o.c) || o.a <= 1e-10 || o.c <= 1e-10 || det <= 1e-12)
+  // The specification refuses det <= 1e-12, which drops every outline of more than 1e6 square pixels, the full-screen
+  // one of an image 1000 pixels wide among them. What is meant is an outline that has no area for its size.
+  if (!std::isfinite(o.a) || !std::isfinite(o.b) || !std::isfinite(o.c) || o.a <= 1e-10 || o.c <= 1e-10 ||
+      det <= 1e-12 * o.a * o.c)
     return {};
   const double mean = (o.a + o.c) / 2, spread = std::hypot((o.a - o.c) / 2, o.b);
   const double long_axis = 1 / std::sqrt(det / (mean + spread)), short_axis = 1 / std::sqrt(mean + spread);
