@@ -264,7 +264,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     for (const int32_t s : plan_.order) {
       const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
       const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
-      if (const std::string why = why_unsafe(step, node, bound); !why.empty()) {
+      if (why = why_unsafe(step, node, bound); !why.empty()) {
         log(LogLevel::kInfo, str("The active extent is not used: ", step.node, " (", step.op->name, ") ", why, "."));
         steps_.clear();
         return false;
