@@ -189,12 +189,9 @@ Dim SymbolTable::add(const Dim& a, const Dim& b) {
   if (a.is_static()) return add(b, a);
   if (a.symbol_id() == b.symbol_id())
     return affine(a.symbol_id(), checked_add(a.scale(), b.scale()), checked_add(a.offset(), b.offset()));
-  // Numbers stay outside, and the smaller id comes first: equal sums share one symbol whatever their order.
-  const bool ordered = a.symbol_id() < b.symbol_id();
-  const Dim& first = ordered ? a : b;
-  const Dim& second = ordered ? b : a;
-  const Dim sum = derive(DerivedDim::Kind::kSum, Dim::symbol(first.symbol_id(), first.scale()),
-                         Dim::symbol(second.symbol_id(), second.scale()));
+  // Numbers stay outside, so that equal sums share one symbol.
+  const Dim sum =
+      derive(DerivedDim::Kind::kSum, Dim::symbol(a.symbol_id(), a.scale()), Dim::symbol(b.symbol_id(), b.scale()));
   return add(sum, Dim(checked_add(a.offset(), b.offset())));
 }
 
@@ -212,13 +209,9 @@ Dim SymbolTable::mul(const Dim& a, const Dim& b) {
     if (b.is(0)) return Dim(0);
     return affine(a.symbol_id(), checked_mul(a.scale(), b.value()), checked_mul(a.offset(), b.value()));
   }
-  // As in add: factors stay outside, the smaller id comes first.
-  const bool ordered = a.symbol_id() <= b.symbol_id();
-  const Dim& first = ordered ? a : b;
-  const Dim& second = ordered ? b : a;
-  if (a.offset() != 0 || b.offset() != 0) return derive(DerivedDim::Kind::kProduct, first, second);
-  const Dim product =
-      derive(DerivedDim::Kind::kProduct, Dim::symbol(first.symbol_id()), Dim::symbol(second.symbol_id()));
+  // As in add: factors stay outside.
+  if (a.offset() != 0 || b.offset() != 0) return derive(DerivedDim::Kind::kProduct, a, b);
+  const Dim product = derive(DerivedDim::Kind::kProduct, Dim::symbol(a.symbol_id()), Dim::symbol(b.symbol_id()));
   return mul(product, Dim(checked_mul(a.scale(), b.scale())));
 }
 
