@@ -56,7 +56,9 @@ struct ViewOf {
   int64_t offset_elems = 0;
 };
 
-// How a step behaves when only the first rows of the bucket axis are in use (spec 40, 5).
+// An executable may be compiled for more rows than a run has: a "bucket". Only the first rows of the bucket axis (the
+// sizes that carry one symbol, CompileOptions::bucket_symbol) are in use then, the active extent. How a step behaves
+// (spec 40, 5):
 enum class ExtentRule {
   kRows,      // safe where the bucket axis is the outermost one of every operand that has it, and is kept
   kOwnBound,  // the kernel loops over the axis as its own bound: attention, rope, scans, kv_append
@@ -64,12 +66,13 @@ enum class ExtentRule {
   kNever,     // backward ops, splats, kNN
 };
 
-// Which operands a result may overwrite, element for element (spec 20, 2.4). Bit i is operand i.
+// Which operands result 0 may overwrite: bit i is operand i. The kernel reads an element of it only to write the
+// element at the same place, or owns a whole row and reads no element after writing it (spec 20, 2.4).
 using InPlaceMask = uint32_t;
 
 // What passes, planner and printers ask of an op.
 struct Traits {
-  bool elementwise = false;    // result element i depends on element i of the (broadcast) operands only
+  bool elementwise = false;    // result element i depends on element i of the (broadcast) operands only, not on i
   bool commutative = false;    // of its first two operands
   bool compute_heavy = false;  // "blas" (spec 10, 3.3)
   bool fusion_boundary = false;

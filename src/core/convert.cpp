@@ -94,6 +94,28 @@ int64_t saturate_to_int(double x, int64_t low, int64_t high) {
   return static_cast<int64_t>(x);  // truncates
 }
 
+int64_t smallest_int(DType dtype) {
+  switch (dtype) {
+    case DType::I8: return std::numeric_limits<int8_t>::min();
+    case DType::I16: return std::numeric_limits<int16_t>::min();
+    case DType::I32: return std::numeric_limits<int32_t>::min();
+    case DType::U8:
+    case DType::U32: return 0;
+    default: return std::numeric_limits<int64_t>::min();
+  }
+}
+
+int64_t largest_int(DType dtype) {
+  switch (dtype) {
+    case DType::I8: return std::numeric_limits<int8_t>::max();
+    case DType::I16: return std::numeric_limits<int16_t>::max();
+    case DType::I32: return std::numeric_limits<int32_t>::max();
+    case DType::U8: return std::numeric_limits<uint8_t>::max();
+    case DType::U32: return std::numeric_limits<uint32_t>::max();
+    default: return std::numeric_limits<int64_t>::max();
+  }
+}
+
 namespace {
 
 template <class T>

@@ -31,6 +31,10 @@ double i64_to_double_sticky(int64_t value);
 // Truncates toward zero, saturates to [low, high], NaN gives 0.
 int64_t saturate_to_int(double x, int64_t low, int64_t high);
 
+// The range of an integer dtype; of other dtypes that of I64.
+int64_t smallest_int(DType dtype);
+int64_t largest_int(DType dtype);
+
 // One element at a time, by dtype; of C64 the real part (imaginary part 0 when stored).
 using LoadFn = double (*)(const std::byte* data, int64_t index);
 using StoreFn = void (*)(std::byte* data, int64_t index, double value);

@@ -1,7 +1,6 @@
 #include "rlx/ops/pool.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "backends/reference/kernels/kernels.h"
@@ -37,26 +36,18 @@ void pool_real(const Call& call, double identity, const F& f, int64_t int_identi
     pool(call, call.int_reader(0), call.int_writer(0), int_identity, g, as_is);
 }
 
-// The least and the greatest value of an integer dtype.
-int64_t least(DType dtype) {
-  return is_signed(dtype) ? std::numeric_limits<int64_t>::min() >> (64 - 8 * size_of(dtype)) : 0;
-}
-int64_t greatest(DType dtype) {
-  return std::numeric_limits<int64_t>::max() >> (64 - 8 * size_of(dtype) - (is_signed(dtype) ? 0 : 1));
-}
-
 }  // namespace
 
 void pool_max(const Call& call) {
   pool_real(
-      call, -INFINITY, [](double a, double b) { return std::isnan(a) || a > b ? a : b; }, least(call.output(0).dtype),
-      [](int64_t a, int64_t b) { return a > b ? a : b; });
+      call, -INFINITY, [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
+      smallest_int(call.output(0).dtype), [](int64_t a, int64_t b) { return a > b ? a : b; });
 }
 
 void pool_min(const Call& call) {
   pool_real(
-      call, INFINITY, [](double a, double b) { return std::isnan(a) || a < b ? a : b; }, greatest(call.output(0).dtype),
-      [](int64_t a, int64_t b) { return a < b ? a : b; });
+      call, INFINITY, [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
+      largest_int(call.output(0).dtype), [](int64_t a, int64_t b) { return a < b ? a : b; });
 }
 
 void pool_sum(const Call& call) {

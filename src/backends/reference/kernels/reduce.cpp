@@ -3,7 +3,6 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "backends/reference/kernels/kernels.h"
@@ -89,27 +88,6 @@ bool copied(const Call& call) {
 constexpr auto kKeep = [](double v) { return v; };
 constexpr auto kAdd = [](auto a, auto b) { return a + b; };
 
-int64_t smallest(DType dtype) {
-  switch (dtype) {
-    case DType::I8: return std::numeric_limits<int8_t>::min();
-    case DType::I16: return std::numeric_limits<int16_t>::min();
-    case DType::I32: return std::numeric_limits<int32_t>::min();
-    case DType::I64: return std::numeric_limits<int64_t>::min();
-    default: return 0;
-  }
-}
-
-int64_t largest(DType dtype) {
-  switch (dtype) {
-    case DType::I8: return std::numeric_limits<int8_t>::max();
-    case DType::I16: return std::numeric_limits<int16_t>::max();
-    case DType::I32: return std::numeric_limits<int32_t>::max();
-    case DType::U8: return std::numeric_limits<uint8_t>::max();
-    case DType::U32: return std::numeric_limits<uint32_t>::max();
-    default: return std::numeric_limits<int64_t>::max();
-  }
-}
-
 }  // namespace
 
 void reduce_sum(const Call& call) {
@@ -138,7 +116,7 @@ void reduce_max(const Call& call) {
   if (is_float(dtype))
     return reduce_float(
         call, -INFINITY, [](double a, double b) { return std::isnan(a) || a >= b ? a : b; }, kKeep);
-  reduce_int(call, smallest(dtype), [](int64_t a, int64_t b) { return a > b ? a : b; });
+  reduce_int(call, smallest_int(dtype), [](int64_t a, int64_t b) { return a > b ? a : b; });
 }
 
 void reduce_min(const Call& call) {
@@ -147,7 +125,7 @@ void reduce_min(const Call& call) {
   if (is_float(dtype))
     return reduce_float(
         call, INFINITY, [](double a, double b) { return std::isnan(a) || a <= b ? a : b; }, kKeep);
-  reduce_int(call, largest(dtype), [](int64_t a, int64_t b) { return a < b ? a : b; });
+  reduce_int(call, largest_int(dtype), [](int64_t a, int64_t b) { return a < b ? a : b; });
 }
 
 void reduce_prod(const Call& call) {
