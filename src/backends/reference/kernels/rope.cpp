@@ -14,7 +14,8 @@ void rotate(const Call& call, double sign) {
   const auto& attrs = call.attrs<ops::RopeAttrs>();
   const View &x = call.input(0), &table = call.input(1);
   const int64_t axis = attrs.layout == ops::AttentionLayout::kBshd ? 1 : x.rank() - 2;
-  const auto [outer, seq, inner] = split_at(x.sizes, axis);
+  const auto [outer, rows, inner] = split_at(x.sizes, axis);
+  const int64_t seq = rows;  // clang 14 cannot capture a structured binding
   const int64_t batch = axis == 0 ? 1 : x.dim(0), per_batch = outer / batch;
   const int64_t half = attrs.n_rot.value_or(attrs.head_dim) / 2, row = attrs.head_dim / 2;
   const bool neox = attrs.style == ops::RopeStyle::kNeox;

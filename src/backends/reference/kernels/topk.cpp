@@ -24,7 +24,8 @@ bool less(T a, T b) {
 template <class X, class Set>
 void top(const Call& call, const X& x, const Set& set) {
   const auto& attrs = call.attrs<ops::TopkAttrs>();
-  const auto [outer, cols, inner] = split_at(call.input(0).sizes, attrs.axis);
+  const auto [outer, cols, stride] = split_at(call.input(0).sizes, attrs.axis);
+  const int64_t inner = stride;  // clang 14 cannot capture a structured binding
   std::vector<int64_t> order(static_cast<size_t>(cols));
   for (int64_t row = 0; row < outer * inner; ++row) {
     const int64_t first = row / inner * cols * inner + row % inner;
