@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# seeds.sh TARGET FOLDER: fills FOLDER with valid inputs for a fuzz target, made from files that the tests have anyway.
+# seeds.sh TARGET FOLDER: fills FOLDER with valid inputs for a fuzz target, made from files that the tests have anyway; where
+# the inputs are text, FOLDER.dict holds its words.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 target=${1:?a fuzz target, such as npy_fuzz} folder=${2:?a folder}
@@ -12,4 +13,9 @@ esac
 find "$root/tests" "$root/examples" -type f 2>/dev/null | grep -E "$pattern" | while read -r file; do
   cp "$file" "$folder/$(sha1sum "$file" | cut -c1-16)"
 done || true
+if [[ $target == text_fuzz ]]; then  # the words of the language: ops, attributes, dtypes
+  { grep -oE '`[a-z_0-9]+' "$root/docs/ops.md" | tr -d '`'
+    printf '%s\n' graph symbol require update return none true false f32 f16 bf16 f64 i8 i16 i32 i64 u8 u32 bool c64; } |
+    sort -u | sed 's/.*/"&"/' > "$folder.dict"
+fi
 echo "$folder: $(find "$folder" -type f | wc -l) inputs"
