@@ -1,12 +1,19 @@
 // One test per op of the catalogue ("Ops.softmax"), made from its OP_CASES; an op without cases, judge or kernel fails.
+// Every case's graph also survives the text form. With --write_graphs=FOLDER it is written there too, a seed for the
+// fuzzer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "backends/reference/table.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
+
+static std::string write_graphs;  // a folder, or empty
 
 class OpTest : public testing::Test {
  public:
@@ -22,6 +29,7 @@ class OpTest : public testing::Test {
         for (const Tensor& t : c->inputs) types += str(types.empty() ? "" : ", ", t.type());
         SCOPED_TRACE(str(op_->name, " case ", index++, ": (", types, ")"));
         run_case(*c);
+        if (c->error.empty()) check_text(*c, str(op_->name, "-", index));
         judged |= c->judged() && c->error.empty();
       }
     }
@@ -33,6 +41,22 @@ class OpTest : public testing::Test {
   }
 
  private:
+  // Every attribute of the case survives print and parse.
+  static void check_text(const OpCase& c, const std::string& name) {
+    Graph graph("case");
+    Values operands;
+    for (size_t i = 0; i < c.inputs.size(); ++i) operands.push_back(graph.input(str("x", i), c.inputs[i].type()));
+    graph.output(graph.add(*c.op, operands, c.attrs), "y");
+    const std::string text = print(graph);
+    try {
+      EXPECT_EQ(print(parse(text)), text);
+      EXPECT_EQ(parse(text).nodes().back().attrs, c.attrs);
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.what() << "\n" << text;
+    }
+    if (!write_graphs.empty()) std::ofstream(write_graphs + "/" + name + ".rlx") << text;
+  }
+
   const OpDef* op_;
 };
 
@@ -41,6 +65,9 @@ class OpTest : public testing::Test {
 int main(int argc, char** argv) {
   using namespace rlx;
   testing::InitGoogleTest(&argc, argv);
+  constexpr std::string_view kWrite = "--write_graphs=";
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with(kWrite)) test::write_graphs = argv[i] + kWrite.size();
   for (const OpDef* op : all_ops()) {
     if (op->traits.leaf) continue;  // leaves hold values; graph tests cover them
     testing::RegisterTest("Ops", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
