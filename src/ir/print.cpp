@@ -9,6 +9,21 @@
 
 namespace rlx {
 
+std::string bytes_text(int64_t bytes) {
+  if (bytes < 1024) return str(bytes, " B");
+  static constexpr const char* kUnits[] = {"KB", "MB", "GB"};
+  double size = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // 1023.95 would be rounded to 1024.0 of the smaller unit.
+  while (size >= 1023.95 && unit < 2) {
+    size /= 1024;
+    ++unit;
+  }
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f %s", size, kUnits[unit]);
+  return text;
+}
+
 uint64_t stable_hash(std::string_view text) {
   uint64_t h = 0xcbf29ce484222325u;
   for (const char c : text) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
@@ -122,17 +137,6 @@ std::string print_fields(const std::vector<Field>& fields, const std::vector<Fie
     out += str(out.empty() ? "{" : ", ", fields[i].name, "=", text);
   }
   return out.empty() ? out : out + "}";
-}
-
-// 512 B, 1.5 KB, 3.0 MB: base 1024, one decimal.
-std::string bytes_text(int64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KB", "MB", "GB"};
-  double n = static_cast<double>(bytes);
-  int unit = 0;
-  while (n >= 1024 && unit < 3) n /= 1024, ++unit;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", n, kUnits[unit]);
-  return text;
 }
 
 // Counts, bytes of all values whose sizes are known, and how often each op occurs.

@@ -22,6 +22,8 @@ bool is_plain_name(std::string_view name);
 // The name of an output that is given none: the value's label without '%'.
 std::string default_output_name(const Graph& graph, ValueId id);
 
+std::string bytes_text(int64_t bytes);  // 512 B, 1.5 KB, 3.0 MB, 2.0 GB; base 1024
+
 uint64_t stable_hash(std::string_view text);  // FNV-1a, 64 bits
 
 }  // namespace rlx

@@ -29,21 +29,6 @@ Json ports_json(const std::vector<Port>& ports) {
   return out;
 }
 
-std::string bytes_text(int64_t bytes) {
-  if (bytes < 1024) return str(bytes, " B");
-  static constexpr const char* kUnits[] = {"KB", "MB", "GB"};
-  double size = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  // 1023.95 would be rounded to 1024.0 of the smaller unit.
-  while (size >= 1023.95 && unit < 2) {
-    size /= 1024;
-    ++unit;
-  }
-  char text[64];
-  std::snprintf(text, sizeof text, "%.1f %s", size, kUnits[unit]);
-  return text;
-}
-
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%.6g", number);

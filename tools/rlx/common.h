@@ -29,7 +29,6 @@ std::string dump(const Json& json);  // indented, ends with a newline; names tha
 Json type_json(const TensorType& type);
 Json ports_json(const std::vector<Port>& ports);
 
-std::string bytes_text(int64_t bytes);                     // 512 B, 1.5 KB, 3.0 MB, 2.0 GB; base 1024
 std::string number_text(double number);                    // six digits
 std::string symbol_text(const Graph& graph, uint32_t id);  // ?0 ('batch')
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "common.h"
+#include "ir/text.h"
 #include "plan_text.h"
 #include "rlx/ops/leaves.h"
 #include "runtime/device_program.h"

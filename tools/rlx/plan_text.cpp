@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "ir/text.h"
+
 namespace rlx::cli {
 
 namespace {
