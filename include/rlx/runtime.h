@@ -16,8 +16,6 @@
 
 namespace rlx {
 
-using NamedTensors = std::map<std::string, Tensor>;
-
 enum class ScheduleOrder {
   kBest,    // whichever of the two below needs less memory
   kGreedy,  // among the ready steps the one that frees most bytes
@@ -80,8 +78,6 @@ struct RunStats {
 struct RunOptions {
   std::vector<std::string> outputs;  // which ones to return; empty: all
 };
-
-class DeviceProgram;
 
 // A compiled graph with its weights and states.
 //

@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -97,6 +98,8 @@ class Tensor {
   bool writable_ = true;
   std::shared_ptr<const void> owner_;
 };
+
+using NamedTensors = std::map<std::string, Tensor>;
 
 template <class T>
 Tensor Tensor::of(DType dtype, std::vector<int64_t> sizes, std::span<const T> values) {

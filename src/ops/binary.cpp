@@ -16,25 +16,14 @@ static Types infer_real(const InferCall& call) {
   return infer(call);
 }
 
-static constexpr OpDef binary(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
-                              std::string_view doc) {
-  return {.name = name,
-          .category = "Elementwise",
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = rule,
-          .traits = {.elementwise = true, .commutative = commutative, .in_place = 0b11},
-          .doc = doc};
-}
-
-constinit const Op<NoAttrs> add{binary("add", infer, true, "a + b; integers wrap.")};
-constinit const Op<NoAttrs> sub{binary("sub", infer, false, "a - b; integers wrap.")};
-constinit const Op<NoAttrs> mul{binary("mul", infer, true, "a * b; integers wrap.")};
-constinit const Op<NoAttrs> div{
-    binary("div", infer, false, "a / b; floats as IEEE, integers truncate toward zero and throw on a zero divisor.")};
-constinit const Op<NoAttrs> max{binary("max", infer_real, true, "The larger of a and b; NaN wins.")};
-constinit const Op<NoAttrs> min{binary("min", infer_real, true, "The smaller of a and b; NaN wins.")};
-constinit const Op<NoAttrs> pow{binary(
+constinit const Op<NoAttrs> add{elementwise_pair("add", infer, true, "a + b; integers wrap.")};
+constinit const Op<NoAttrs> sub{elementwise_pair("sub", infer, false, "a - b; integers wrap.")};
+constinit const Op<NoAttrs> mul{elementwise_pair("mul", infer, true, "a * b; integers wrap.")};
+constinit const Op<NoAttrs> div{elementwise_pair(
+    "div", infer, false, "a / b; floats as IEEE, integers truncate toward zero and throw on a zero divisor.")};
+constinit const Op<NoAttrs> max{elementwise_pair("max", infer_real, true, "The larger of a and b; NaN wins.")};
+constinit const Op<NoAttrs> min{elementwise_pair("min", infer_real, true, "The smaller of a and b; NaN wins.")};
+constinit const Op<NoAttrs> pow{elementwise_pair(
     "pow", infer_real, false, "a to the power b as C's pow; a negative base with an integral exponent is defined.")};
 
 const Op<NoAttrs>& binary_op(BinaryKind kind) {

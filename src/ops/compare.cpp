@@ -16,23 +16,12 @@ static Types infer_order(const InferCall& call) {
   return infer_equal(call);
 }
 
-static constexpr OpDef compare(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
-                               std::string_view doc) {
-  return {.name = name,
-          .category = "Elementwise",
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = rule,
-          .traits = {.elementwise = true, .commutative = commutative, .in_place = 0b11},
-          .doc = doc};
-}
-
-constinit const Op<NoAttrs> eq{compare("eq", infer_equal, true, "a == b as Bool; false where one is NaN.")};
-constinit const Op<NoAttrs> ne{compare("ne", infer_equal, true, "a != b as Bool; true where one is NaN.")};
-constinit const Op<NoAttrs> lt{compare("lt", infer_order, false, "a < b as Bool; false where one is NaN.")};
-constinit const Op<NoAttrs> le{compare("le", infer_order, false, "a <= b as Bool; false where one is NaN.")};
-constinit const Op<NoAttrs> gt{compare("gt", infer_order, false, "a > b as Bool; false where one is NaN.")};
-constinit const Op<NoAttrs> ge{compare("ge", infer_order, false, "a >= b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> eq{elementwise_pair("eq", infer_equal, true, "a == b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> ne{elementwise_pair("ne", infer_equal, true, "a != b as Bool; true where one is NaN.")};
+constinit const Op<NoAttrs> lt{elementwise_pair("lt", infer_order, false, "a < b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> le{elementwise_pair("le", infer_order, false, "a <= b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> gt{elementwise_pair("gt", infer_order, false, "a > b as Bool; false where one is NaN.")};
+constinit const Op<NoAttrs> ge{elementwise_pair("ge", infer_order, false, "a >= b as Bool; false where one is NaN.")};
 
 const Op<NoAttrs>& compare_op(CompareKind kind) {
   switch (kind) {

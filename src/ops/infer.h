@@ -19,6 +19,18 @@ void require_rank(const TensorType& type, int64_t rank, std::string_view what);
 void require_same_dim(const Dim& a, const Dim& b, std::string_view what);
 void require_shape(const TensorType& type, const Shape& shape, std::string_view what);
 
+// The record of an element-wise op of two broadcast operands.
+constexpr OpDef elementwise_pair(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
+                                 std::string_view doc) {
+  return {.name = name,
+          .category = "Elementwise",
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = rule,
+          .traits = {.elementwise = true, .commutative = commutative, .in_place = 0b11},
+          .doc = doc};
+}
+
 // mixes_axis of an op whose attribute struct has a single `axis`.
 template <class A>
 bool mixes_attr_axis(const Attrs& attrs, int64_t rank, int64_t axis) {

@@ -2,7 +2,6 @@
 // planned execution by it, regions run through it, constants are folded with it.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,8 +10,6 @@
 #include "rlx/graph.h"
 
 namespace rlx::reference {
-
-using NamedTensors = std::map<std::string, Tensor>;
 
 // Inputs by declaration order, params and states by name. Returns the outputs in order. The graph is bound.
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const NamedTensors& params = {},
