@@ -200,7 +200,9 @@ Types infer_types(const OpDef& op, std::span<const TensorType> inputs, const Att
 // Appends a copy of `body` to `graph`, its inputs replaced by `inputs` in declaration order; returns its outputs.
 Values inline_graph(Graph& graph, const Graph& body, std::span<const Value> inputs);
 
-// Replaces every node whose op has a decomposition and is chosen by `chosen` by that decomposition, repeatedly.
-Graph decompose(const Graph& graph, const std::function<bool(const OpDef&)>& chosen);
+// Replaces every node that `chosen` chooses by its op's decomposition, if it has one; repeatedly.
+using ChooseNode = std::function<bool(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
+                                      std::span<const TensorType> outputs)>;
+Graph decompose(const Graph& graph, const ChooseNode& chosen);
 
 }  // namespace rlx

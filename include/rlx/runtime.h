@@ -30,6 +30,10 @@ struct CompileOptions {
   // The symbol whose rows an active extent counts; by default the only dynamic one.
   std::optional<uint32_t> bucket_symbol;
 
+  int threads = 0;  // of the cpu device, the caller included; 0: as many as the machine has
+  // Passes to leave out, by name (spec 20, 1.2): to find out whether one is at fault.
+  std::vector<std::string> skip_passes;
+
   int64_t arena_alignment = 64;
   ScheduleOrder schedule = ScheduleOrder::kBest;
   bool no_reuse = false;     // every value its own bytes: to find out whether the memory plan is at fault
@@ -37,8 +41,9 @@ struct CompileOptions {
   bool verify_plan = false;  // check the plan's invariants after planning
   bool poison = false;       // fill memory with NaN before a run and after a value's last use
 
-  // The defaults with the environment's switches applied: RLX_DEVICE, RLX_SCHEDULE (best, greedy, source),
-  // RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The environment is read once per process.
+  // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_SKIP_PASSES (names with commas
+  // between), RLX_SCHEDULE (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The
+  // environment is read once per process.
   static CompileOptions from_environment();
 };
 
@@ -52,17 +57,19 @@ struct Port {
 struct StepInfo {
   std::string node;    // %7
   std::string op;      // softmax
-  std::string kernel;  // the backend whose kernel runs it
+  std::string kernel;  // the backend whose kernel runs it, and which one: cpu/packed
   TensorType result;
   int64_t offset_bytes = -1;  // of the result in the arena; -1 when it lies elsewhere
 };
 
 struct PlanInfo {
   std::vector<StepInfo> steps;
-  int64_t arena_bytes = 0;         // what activations take
-  int64_t largest_live_bytes = 0;  // the most that is live at one step: a lower bound for this order of steps
-  int64_t unshared_bytes = 0;      // what they would take without reuse
-  int64_t persistent_bytes = 0;    // outputs and states
+  std::vector<StepInfo> static_steps;  // run once, when weights are set: transposed, concatenated or packed weights
+  int64_t static_bytes = 0;            // what their results take
+  int64_t arena_bytes = 0;             // what activations take
+  int64_t largest_live_bytes = 0;      // the most that is live at one step: a lower bound for this order of steps
+  int64_t unshared_bytes = 0;          // what they would take without reuse
+  int64_t persistent_bytes = 0;        // outputs and states
   int64_t param_bytes = 0;
   int64_t constant_bytes = 0;
   int64_t in_place_results = 0;

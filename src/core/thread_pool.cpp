@@ -25,6 +25,7 @@ constexpr uint32_t kNextJob = 0x0001'0000;
 static_assert(kMaxThreads < kInside);
 
 thread_local bool inside_loop = false;
+thread_local int thread_index = 0;
 
 // Marks this thread as being inside a loop, also when a call throws.
 struct InsideLoop {
@@ -51,7 +52,7 @@ ThreadPool::ThreadPool(int threads) {
   spins_ = wanted <= machine_threads() ? kSpins : 0;  // with fewer cores than threads, looking steals time from work
   workers_.reserve(static_cast<size_t>(wanted - 1));
   try {
-    for (int i = 1; i < wanted; ++i) workers_.emplace_back([this] { work(); });
+    for (int i = 1; i < wanted; ++i) workers_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& e) {
     stop();
     fail(ErrorKind::kUnavailable,
@@ -60,6 +61,8 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() { stop(); }
+
+int ThreadPool::this_thread() { return thread_index; }
 
 void ThreadPool::stop() {
   {
@@ -145,7 +148,8 @@ void ThreadPool::leave() {
   wake_caller_.notify_one();
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(int index) {
+  thread_index = index;
   const InsideLoop mark;  // a loop inside a piece runs on this thread alone
   uint32_t last_job = 0;
   while (true) {

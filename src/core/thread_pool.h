@@ -23,6 +23,10 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
+  // Which thread of its pool this is, for scratch memory per thread: a pool's workers are 1 to threads() - 1, every
+  // other thread is 0. Inside a loop no two threads have the same one.
+  static int this_thread();
+
   // Calls fn(b, e) for pieces that together are [begin, end), each of at least `grain` indices but for the last one.
   // Which pieces depends on the number of threads, so results must not. The calling thread takes part and returns when
   // all are done. When calls throw, pieces that have not begun are left out and the first exception is thrown here.
@@ -39,7 +43,7 @@ class ThreadPool {
   using Call = void (*)(void* fn, int64_t begin, int64_t end);
 
   void run(int64_t begin, int64_t end, int64_t grain, void* fn, Call call);
-  void work();
+  void work(int index);
   void take_pieces();
   bool enter(uint32_t& last_job);
   void leave();

@@ -61,8 +61,15 @@ Values inline_graph(Graph& graph, const Graph& body, std::span<const Value> inpu
   return outputs;
 }
 
+static bool is_chosen(const Graph& graph, const Node& node, const ChooseNode& chosen) {
+  std::vector<TensorType> inputs, outputs;
+  for (const ValueId id : node.inputs) inputs.push_back(graph.type(id));
+  for (const Result& r : node.results) outputs.push_back(r.type);
+  return chosen(*node.op, node.attrs, inputs, outputs);
+}
+
 // One sweep; sets `changed` when a node was replaced.
-static Graph decompose_once(const Graph& graph, const std::function<bool(const OpDef&)>& chosen, bool& changed) {
+static Graph decompose_once(const Graph& graph, const ChooseNode& chosen, bool& changed) {
   Graph out = graph.empty_revision();
   std::unordered_map<ValueId, ValueId> map;
   for (const Node& node : graph.nodes()) {
@@ -71,7 +78,7 @@ static Graph decompose_once(const Graph& graph, const std::function<bool(const O
     if (!node.attrs.graphs().empty())
       copy.attrs = node.attrs.map_graphs(
           [&](const GraphPtr& g) { return std::make_shared<const Graph>(decompose_once(*g, chosen, changed)); });
-    if (node.op->decompose == nullptr || !chosen(*node.op)) {
+    if (node.op->decompose == nullptr || !is_chosen(graph, node, chosen)) {
       for (const Result& r : node.results) map[r.id] = r.id;
       out.append(std::move(copy));
       continue;
@@ -92,7 +99,7 @@ static Graph decompose_once(const Graph& graph, const std::function<bool(const O
   return out;
 }
 
-Graph decompose(const Graph& graph, const std::function<bool(const OpDef&)>& chosen) {
+Graph decompose(const Graph& graph, const ChooseNode& chosen) {
   Graph out = graph;
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cpu/backend.h"
 #include "backends/reference/backend.h"
 #include "runtime/device_program.h"
 
@@ -8,7 +9,7 @@ namespace rlx {
 
 // Best first: "auto" takes the first that is available. A backend is added by a row here and nothing else.
 std::span<const Backend> backends() {
-  static const std::array<Backend, 1> kBackends = {reference::backend()};
+  static const std::array<Backend, 2> kBackends = {cpu::backend(), reference::backend()};
   return kBackends;
 }
 

@@ -52,7 +52,8 @@ struct Backend {
   // Why it cannot be used on this machine; nullopt when it can.
   std::optional<std::string> (*unavailable)();
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
-  std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const DimBinding& binding,
+  // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
+  std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                             const CompileOptions& options);
 };
 

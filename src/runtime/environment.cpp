@@ -1,4 +1,5 @@
 // The environment's switches, read once. Nothing else in the library looks at the environment.
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -25,6 +26,24 @@ ScheduleOrder parse_schedule(std::string_view name, std::string_view value) {
   fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not best, greedy or source."));
 }
 
+int parse_threads(std::string_view name, std::string_view value) {
+  int threads = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), threads);
+  require(error == std::errc() && end == value.data() + value.size() && threads >= 0, "Environment variable ", name,
+          " is '", value, "', not a number of threads.");
+  return threads;
+}
+
+std::vector<std::string> parse_names(std::string_view value) {
+  std::vector<std::string> names;
+  while (!value.empty()) {
+    const size_t comma = value.find(',');
+    if (comma != 0) names.emplace_back(value.substr(0, comma));
+    value = comma == value.npos ? "" : value.substr(comma + 1);
+  }
+  return names;
+}
+
 struct Switch {
   std::string_view name;
   void (*apply)(CompileOptions&, std::string_view name, std::string_view value);
@@ -39,6 +58,9 @@ constexpr Switch kSwitches[] = {
     {"RLX_POISON", [](CompileOptions& o, std::string_view n, std::string_view v) { o.poison = parse_switch(n, v); }},
     {"RLX_SCHEDULE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.schedule = parse_schedule(n, v); }},
+    {"RLX_SKIP_PASSES",
+     [](CompileOptions& o, std::string_view, std::string_view v) { o.skip_passes = parse_names(v); }},
+    {"RLX_THREADS", [](CompileOptions& o, std::string_view n, std::string_view v) { o.threads = parse_threads(n, v); }},
     {"RLX_VERIFY_PLAN",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };

@@ -140,7 +140,7 @@ struct Executable::Impl {
       for (size_t i = 0; i < states.size(); ++i)
         if (!states[i]) states[i] = program->read_state(i);
     if (program) pull_fed_handles();
-    std::unique_ptr<DeviceProgram> next = backend->compile(*graph, sizes, options);
+    std::unique_ptr<DeviceProgram> next = backend->compile(*graph, manifest, sizes, options);
     const DimBinding complete = graph->symbols().complete(sizes);
     for (size_t i = 0; i < params.size(); ++i)
       if (params[i]) {

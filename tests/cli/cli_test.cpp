@@ -116,12 +116,12 @@ TEST_F(Cli, RepeatMovesStatesOnAndReportsTimes) {
 
 TEST_F(Cli, PlanShowsMemoryAndSchedule) {
   const ToolResult text =
-      run_tool(str("run ", toy, " --random-inputs --random-params --dim batch=4 --plan --output n"));
+      run_tool(str("run ", toy, " --random-inputs --random-params --dim batch=4 --plan --output n --device reference"));
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(contains(text.out, "plan: 4 steps on reference")) << text.out;
   EXPECT_TRUE(contains(text.out, "%b    softmax")) << text.out;
 
-  const ToolResult r = run_tool(str("info ", toy, " --plan --dim '?0=4' --json"));
+  const ToolResult r = run_tool(str("info ", toy, " --plan --dim '?0=4' --device reference --json"));
   ASSERT_EQ(r.code, 0) << r.err;
   const json plan = r.json()["plan"];
   EXPECT_EQ(plan["steps"].size(), 4u);

@@ -96,7 +96,7 @@ TEST(DotGeneral, DecomposesWithSymbolicSizes) {
       ops::dot_general(a, b, {.lhs_contracting = {2}, .rhs_contracting = {0}, .lhs_batch = {0}, .rhs_batch = {1}});
   EXPECT_EQ(y.shape(), (Shape{s, t, 3}));
   g.output(y, "y");
-  const Graph plain = decompose(g, [](const OpDef&) { return true; });
+  const Graph plain = decompose(g, [](const auto&...) { return true; });
   EXPECT_EQ(plain.type(plain.outputs()[0].value).shape, (Shape{s, t, 3}));
   verify(plain);
 }

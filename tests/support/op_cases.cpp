@@ -53,6 +53,28 @@ Tensors run_op(const OpDef& op, const Tensors& inputs, const Attrs& attrs) {
   return reference::evaluate_op(op, inputs, attrs);
 }
 
+Tensors run_op_on(const CompileOptions& options, const OpDef& op, const Tensors& inputs, const Attrs& attrs,
+                  uint64_t params) {
+  Graph graph(std::string(op.name));
+  Values operands;
+  NamedTensors weights, given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool weight = (params >> i & 1) != 0;
+    operands.push_back(weight ? graph.param(str("x", i), inputs[i].type())
+                              : graph.input(str("x", i), inputs[i].type()));
+    (weight ? weights : given)[str("x", i)] = inputs[i];
+  }
+  const Value first = graph.add(op, operands, attrs);
+  const size_t results = graph.node_of(first.id()).results.size();
+  for (size_t r = 0; r < results; ++r) graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
+  Executable exe = compile(std::move(graph), options);
+  for (auto& [name, value] : weights) exe.set_param(name, value);
+  NamedTensors out = exe.run(given);
+  Tensors list;
+  for (size_t r = 0; r < results; ++r) list.push_back(std::move(out.at(str("y", r))));
+  return list;
+}
+
 void run_case(const OpCase& c) {
   if (!c.error.empty()) {
     try {

@@ -21,6 +21,7 @@
 
 #include "rlx/graph.h"
 #include "rlx/ops.h"
+#include "rlx/runtime.h"
 #include "support/random.h"
 
 namespace rlx::test {
@@ -108,6 +109,10 @@ template <class A>
 Tensors run(const Op<A>& op, const Tensors& inputs, A attrs = {}) {
   return run_op(op, inputs, Attrs(std::move(attrs)));
 }
+
+// The same compiled for a device; `params` chooses the operands that are weights (bit i) and so may be packed.
+Tensors run_op_on(const CompileOptions& options, const OpDef& op, const Tensors& inputs, const Attrs& attrs,
+                  uint64_t params);
 
 // The gradient dx an op computes, compared with central differences of sum(f(x) * dy) in f64 on the oracle.
 // `f` evaluates the forward op with operand `index` replaced.

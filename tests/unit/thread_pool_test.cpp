@@ -102,6 +102,27 @@ TEST(ThreadPool, SeveralThreadsWorkAndTheCallerIsOneOfThem) {
   EXPECT_TRUE(seen.contains(std::this_thread::get_id()));
 }
 
+TEST(ThreadPool, ThreadsOfALoopHaveDifferentIndicesAndTheCallersIsZero) {
+  EXPECT_EQ(ThreadPool::this_thread(), 0);
+  ThreadPool pool(3);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::mutex mutex;
+  std::set<std::pair<int, std::thread::id>> seen;
+  for (int round = 0; round < 50; ++round)
+    pool.parallel_for(0, 12, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(50us);
+      const std::lock_guard lock(mutex);
+      seen.emplace(ThreadPool::this_thread(), std::this_thread::get_id());
+    });
+  std::set<int> indices;
+  for (const auto& [index, thread] : seen) {
+    EXPECT_TRUE(indices.insert(index).second) << "two threads are " << index;
+    EXPECT_EQ(index == 0, thread == caller);
+    EXPECT_LT(index, pool.threads());
+  }
+  EXPECT_GT(indices.size(), 1u);
+}
+
 TEST(ThreadPool, SleepingThreadsWakeUp) {
   ThreadPool pool(3);
   for (int round = 0; round < 3; ++round) {

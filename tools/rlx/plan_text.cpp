@@ -28,6 +28,7 @@ std::string plan_text(const PlanInfo& plan, const std::string& device) {
                      {"persistent", bytes(plan.persistent_bytes)},
                      {"params", bytes(plan.param_bytes)},
                      {"constants", bytes(plan.constant_bytes)},
+                     {"prepared weights", bytes(plan.static_bytes)},
                      {"in-place results", str(plan.in_place_results)},
                      {"views", str(plan.views)}});
   std::vector<std::vector<std::string>> rows = {{"step", "node", "op", "result", "offset", "kernel"}};
@@ -36,17 +37,23 @@ std::string plan_text(const PlanInfo& plan, const std::string& device) {
     rows.push_back(
         {str(i), s.node, s.op, str(s.result), s.offset_bytes < 0 ? std::string("-") : str(s.offset_bytes), s.kernel});
   }
+  std::vector<std::vector<std::string>> once = {{"node", "op", "result", "kernel"}};
+  for (const StepInfo& s : plan.static_steps) once.push_back({s.node, s.op, str(s.result), s.kernel});
+  if (!plan.static_steps.empty()) out += "once, when weights are set:\n" + table_text(once);
   return out + "schedule (offset in the arena; '-' lies elsewhere):\n" + table_text(rows);
 }
 
 Json plan_json(const PlanInfo& plan) {
-  Json steps = Json::array();
-  for (const StepInfo& s : plan.steps) {
-    Json step = {{"node", s.node}, {"op", s.op}, {"kernel", s.kernel}};
-    step.update(type_json(s.result));
-    step["offset_bytes"] = s.offset_bytes < 0 ? Json() : Json(s.offset_bytes);
-    steps.push_back(step);
-  }
+  const auto list = [](const std::vector<StepInfo>& infos) {
+    Json steps = Json::array();
+    for (const StepInfo& s : infos) {
+      Json step = {{"node", s.node}, {"op", s.op}, {"kernel", s.kernel}};
+      step.update(type_json(s.result));
+      step["offset_bytes"] = s.offset_bytes < 0 ? Json() : Json(s.offset_bytes);
+      steps.push_back(step);
+    }
+    return steps;
+  };
   return {{"arena_bytes", plan.arena_bytes},
           {"largest_live_bytes", plan.largest_live_bytes},
           {"arena_ratio", ratio(plan)},
@@ -56,7 +63,9 @@ Json plan_json(const PlanInfo& plan) {
           {"constant_bytes", plan.constant_bytes},
           {"in_place_results", plan.in_place_results},
           {"views", plan.views},
-          {"steps", steps}};
+          {"static_bytes", plan.static_bytes},
+          {"static_steps", list(plan.static_steps)},
+          {"steps", list(plan.steps)}};
 }
 
 }  // namespace rlx::cli

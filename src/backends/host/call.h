@@ -13,6 +13,10 @@
 #include "rlx/op.h"
 #include "rlx/tensor.h"
 
+namespace rlx {
+class ThreadPool;
+}
+
 namespace rlx::host {
 
 // Reads any real dtype as double.
@@ -79,10 +83,17 @@ class ParamSource {
   virtual const Tensor* find_param(std::string_view name) const = 0;  // null: not set
 };
 
+// What a kernel may use besides its operands. The oracle uses neither.
+struct Resources {
+  ThreadPool* pool = nullptr;
+  std::byte* scratch = nullptr;  // as many bytes as the kernel's row asked for, aligned to 64
+};
+
 class Call {
  public:
-  Call(const Attrs& attrs, std::span<const View> inputs, std::span<const View> outputs, const ParamSource& params)
-      : attrs_(attrs), inputs_(inputs), outputs_(outputs), params_(params) {}
+  Call(const Attrs& attrs, std::span<const View> inputs, std::span<const View> outputs, const ParamSource& params,
+       Resources resources = {})
+      : attrs_(attrs), inputs_(inputs), outputs_(outputs), params_(params), resources_(resources) {}
 
   template <class A>
   const A& attrs() const {
@@ -115,21 +126,56 @@ class Call {
   }
 
   const ParamSource& params() const { return params_; }
+  ThreadPool& pool() const {
+    RLX_ASSERT(resources_.pool != nullptr);
+    return *resources_.pool;
+  }
+  std::byte* scratch() const { return resources_.scratch; }
+  template <class T>
+  T* scratch_as() const {
+    return reinterpret_cast<T*>(resources_.scratch);
+  }
 
  private:
   const Attrs& attrs_;
   std::span<const View> inputs_, outputs_;
   const ParamSource& params_;
+  Resources resources_;
 };
 
 using Kernel = void (*)(const Call&);
+
+// A node as a kernel's row sees it before it runs. Sizes are bound, except when a fused op is asked for support: such a
+// row looks at dtypes, ranks and attributes only.
+struct Signature {
+  const Attrs& attrs;
+  std::span<const TensorType> inputs, outputs;
+  uint64_t static_inputs = 0;  // bit i: operand i is a weight, or computed of weights alone
+
+  bool is_static(int64_t i) const { return i < 64 && (static_inputs >> i & 1) != 0; }
+  const TensorType& input(int64_t i) const { return inputs[static_cast<size_t>(i)]; }
+  const TensorType& output(int64_t i) const { return outputs[static_cast<size_t>(i)]; }
+};
+
+// A static operand in the layout its kernel likes best. `pack` is a step of its own that runs once, when the weights
+// are set: its input 0 is the operand, its output 0 the packed bytes (of any type), its attributes are the node's. The
+// kernel then finds the packed bytes behind that operand's View, whose dtype and sizes stay those of the operand.
+struct Packing {
+  int64_t operand = 0;
+  int64_t (*bytes)(const Signature&) = nullptr;
+  Kernel pack = nullptr;
+};
 
 // A row of a backend's kernel table: the first row of an op that supports a node runs it.
 struct KernelRow {
   const OpDef* op;
   Kernel kernel;
   // Can it run this node? Null: every node of the op.
-  bool (*supports)(const Attrs&, std::span<const TensorType> inputs) = nullptr;
+  bool (*supports)(const Signature&) = nullptr;
+  std::string_view name = {};  // for schedules and reports, where an op has several kernels
+  // Bytes of working memory that a call of these sizes needs, for all its threads. Null: none.
+  int64_t (*scratch)(const Signature&, int threads) = nullptr;
+  const Packing* packing = nullptr;  // such a row supports static operands only
 };
 
 // Elements before, along and after an axis: index = (o * axis + a) * inner + i.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/host/box_copy.h"
+#include "backends/host/pool.h"
 #include "backends/host/program.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -61,6 +62,7 @@ struct ReadyStep {
   std::vector<View> inputs, outputs;
   std::vector<std::vector<int64_t>> sizes;  // what the views' sizes point at
   std::vector<Gathered> gathered_inputs, gathered_outputs;
+  std::byte* scratch = nullptr;
 };
 
 struct EndCopy {
@@ -76,8 +78,11 @@ class HostProgram : public DeviceProgram, public ParamSource {
       : program_(std::move(program)),
         options_(options),
         plan_(plan::make_plan(program_.problem, plan_options(options))),
+        pool_(shared_pool(options.threads)),
         arena_(plan_.arena_bytes, options.arena_alignment),
         persistent_(plan_.persistent_bytes, options.arena_alignment),
+        statics_(program_.values.size()),
+        param_changed_(program_.manifest.params.size(), true),
         inputs_(program_.manifest.inputs.size()),
         params_(program_.manifest.params.size()),
         fed_(program_.manifest.inputs.size(), nullptr),
@@ -95,11 +100,21 @@ class HostProgram : public DeviceProgram, public ParamSource {
         copied_outputs_.push_back(i);
       }
     }
+    for (const int32_t v : program_.state_values) {  // a state that nothing reads or updates is only kept
+      const Port& port = program_.manifest.states[unused_states_.size()];
+      unused_states_.push_back(v >= 0 ? Tensor()
+                                      : Tensor(port.type.dtype, port.type.shape.bind(program_.binding).sizes()));
+    }
+    find_kept_statics();
     set_active_sizes(std::nullopt);
     if (options_.poison) find_deaths();
   }
 
-  void set_param(size_t index, const Tensor& value) override { replace(params_[index], value); }
+  void set_param(size_t index, const Tensor& value) override {
+    replace(params_[index], value);
+    param_changed_[index] = true;
+    statics_stale_ = true;
+  }
   void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], value); }
 
   void set_feed(size_t output, size_t input) override {
@@ -117,6 +132,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
   void run() override {
+    if (statics_stale_) compute_statics();
     if (pointers_stale_) set_pointers();
     if (options_.poison && plan_.arena_bytes > 0)
       std::memset(arena_.data(), 0xFF, static_cast<size_t>(plan_.arena_bytes));
@@ -135,27 +151,33 @@ class HostProgram : public DeviceProgram, public ParamSource {
   Tensor read_state(size_t index) override {
     const Port& port = program_.manifest.states[index];
     const int32_t v = program_.state_values[index];
+    if (v < 0) return unused_states_[index].clone();
     Tensor out(port.type.dtype, full_sizes_[static_cast<size_t>(v)]);
     if (out.num_elements() > 0) std::memcpy(out.mutable_bytes().data(), pointer(v), out.bytes().size());
     return out;
   }
 
   void set_state(size_t index, const Tensor& value) override {
-    if (value.num_elements() > 0)
+    if (program_.state_values[index] < 0)
+      unused_states_[index] = value.clone();
+    else if (value.num_elements() > 0)
       std::memcpy(pointer(program_.state_values[index]), value.bytes().data(), value.bytes().size());
   }
 
   PlanInfo plan() const override {
     PlanInfo info;
-    for (const int32_t s : plan_.order) {
-      const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
+    const auto describe = [&](const ProgramStep& step) -> StepInfo {
       int32_t v = -1;
       for (const int32_t out : step.outputs) v = v < 0 ? out : v;
       const auto& value = program_.values[static_cast<size_t>(v)];
       const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
-      info.steps.push_back({step.node, std::string(step.op->name), std::string(step.backend), value.type,
-                            in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1});
-    }
+      return {step.node, std::string(step.op->name), step.kernel_name, value.type,
+              in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+    };
+    for (const int32_t s : plan_.order) info.steps.push_back(describe(program_.steps[static_cast<size_t>(s)]));
+    for (const ProgramStep& step : program_.static_steps) info.static_steps.push_back(describe(step));
+    for (size_t v = 0; v < program_.values.size(); ++v)
+      if (keep_static_[v]) info.static_bytes += program_.problem.values[v].size_bytes;
     info.arena_bytes = plan_.arena_bytes;
     info.largest_live_bytes = plan_.largest_live_bytes;
     info.unshared_bytes = plan_.unshared_bytes;
@@ -190,11 +212,70 @@ class HostProgram : public DeviceProgram, public ParamSource {
       case plan::Region::kExternal: break;
     }
     const ProgramValue& value = program_.values[static_cast<size_t>(root.value)];
+    if (value.source == Source::kStatic) {
+      std::byte* data = statics_[static_cast<size_t>(root.value)].data();
+      return data == nullptr ? nullptr : data + root.offset_bytes;
+    }
     const Tensor& t = value.source == Source::kInput   ? inputs_[static_cast<size_t>(value.index)]
                       : value.source == Source::kParam ? params_[static_cast<size_t>(value.index)]
                                                        : value.constant;
     std::byte* data = const_cast<std::byte*>(t.bytes().data());  // read only: no step writes an external value
     return data == nullptr ? nullptr : data + root.offset_bytes;
+  }
+
+  // ---- weights of weights ----
+
+  // Those that a run reads; the others are freed as soon as the static steps are through.
+  void find_kept_statics() {
+    keep_static_.assign(program_.values.size(), false);
+    const auto keep = [&](int32_t v) {
+      const auto root = static_cast<size_t>(plan::root_of(program_.problem, v).value);
+      if (program_.values[root].source == Source::kStatic) keep_static_[root] = true;
+    };
+    for (const ProgramStep& step : program_.steps)
+      for (const int32_t v : step.inputs) keep(v);
+    for (const int32_t v : program_.outputs) keep(v);
+    for (const plan::Update& u : program_.updates) keep(u.value);
+  }
+
+  // Runs the static steps that depend on a param that was set since the last time, and what those need again.
+  void compute_statics() {
+    const size_t n = program_.static_steps.size();
+    std::vector<bool> due(n), needed(program_.values.size());
+    for (size_t s = 0; s < n; ++s) {
+      const ProgramStep& step = program_.static_steps[s];
+      due[s] = !statics_computed_;
+      for (const int32_t p : step.params) due[s] = due[s] || param_changed_[static_cast<size_t>(p)];
+    }
+    for (size_t s = n; s-- > 0;) {
+      const ProgramStep& step = program_.static_steps[s];
+      for (const int32_t v : step.outputs) due[s] = due[s] || (v >= 0 && needed[static_cast<size_t>(v)]);
+      if (!due[s]) continue;
+      for (const int32_t v : step.inputs) {
+        const auto root = static_cast<size_t>(plan::root_of(program_.problem, v).value);
+        if (program_.values[root].source == Source::kStatic && !keep_static_[root]) needed[root] = true;
+      }
+    }
+    for (size_t s = 0; s < n; ++s)
+      if (due[s]) run_static(program_.static_steps[s]);
+    for (size_t v = 0; v < statics_.size(); ++v)
+      if (!keep_static_[v]) statics_[v] = AlignedBytes();
+    std::fill(param_changed_.begin(), param_changed_.end(), false);
+    statics_computed_ = true;
+    statics_stale_ = false;
+    pointers_stale_ = true;
+  }
+
+  void run_static(const ProgramStep& step) {
+    const AlignedBytes scratch(step.scratch_bytes, options_.arena_alignment);
+    for (const int32_t v : step.outputs)
+      if (v >= 0)
+        statics_[static_cast<size_t>(v)] =
+            AlignedBytes(program_.problem.values[static_cast<size_t>(v)].size_bytes, options_.arena_alignment);
+    ReadyStep r = ready(step, nullptr, nullptr);
+    r.scratch = scratch.data();
+    connect(r);
+    run_step(r);
   }
 
   // ---- steps at full and at active sizes ----
@@ -340,13 +421,19 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   // ---- running ----
 
+  void connect(ReadyStep& r) {
+    for (size_t i = 0; i < r.inputs.size(); ++i) r.inputs[i].data = pointer(r.step->inputs[i]);
+    for (size_t i = 0; i < r.outputs.size(); ++i) {
+      const bool wanted = r.step->outputs[i] >= 0 && r.outputs[i].elements() > 0;
+      r.outputs[i].data = wanted ? pointer(r.step->outputs[i]) : nullptr;
+    }
+  }
+
   void set_pointers() {
     for (ReadyStep& r : steps_) {
-      for (size_t i = 0; i < r.inputs.size(); ++i) r.inputs[i].data = pointer(r.step->inputs[i]);
-      for (size_t i = 0; i < r.outputs.size(); ++i) {
-        const bool wanted = r.step->outputs[i] >= 0 && r.outputs[i].elements() > 0;
-        r.outputs[i].data = wanted ? pointer(r.step->outputs[i]) : nullptr;
-      }
+      connect(r);
+      const auto s = static_cast<size_t>(r.step - program_.steps.data());
+      if (r.step->scratch_bytes > 0) r.scratch = arena_.data() + plan_.scratch[s].offset;
       for (Gathered& g : r.gathered_inputs)
         for (size_t i = 0; i < r.inputs.size(); ++i)
           if (r.step->inputs[i] == g.value) r.inputs[i].data = g.bytes.data();
@@ -374,7 +461,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       for (Gathered& g : r.gathered_inputs)
         box_copy(g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)], g.bytes.data(), g.active,
                  element_size(g.value));
-      r.step->kernel(Call(r.attrs, r.inputs, r.outputs, *this));
+      r.step->kernel(Call(r.attrs, r.inputs, r.outputs, *this, {pool_.get(), r.scratch}));
       for (Gathered& g : r.gathered_outputs)
         box_copy(g.active, g.bytes.data(), g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)],
                  element_size(g.value));
@@ -444,7 +531,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
   Program program_;
   CompileOptions options_;
   plan::Plan plan_;
+  std::shared_ptr<ThreadPool> pool_;
   AlignedBytes arena_, persistent_;
+  std::vector<AlignedBytes> statics_;  // by value
+  std::vector<bool> keep_static_;      // by value
+  std::vector<bool> param_changed_;
+  bool statics_computed_ = false, statics_stale_ = true;
+  std::vector<Tensor> unused_states_;
   std::vector<Tensor> inputs_, params_;
   std::vector<const std::byte*> fed_;  // by input: the buffer a feed writes
   std::vector<Tensor> outputs_;
@@ -459,9 +552,10 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
 }  // namespace
 
-std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const DimBinding& binding,
+std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                             std::span<const KernelTable> tables, const CompileOptions& options) {
-  return std::make_unique<HostProgram>(lower(symbolic, binding, tables), options);
+  const int threads = shared_pool(options.threads)->threads();
+  return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), options);
 }
 
 }  // namespace rlx::host

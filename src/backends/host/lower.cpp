@@ -3,11 +3,15 @@
 #include <unordered_set>
 
 #include "backends/host/program.h"
+#include "rlx/ops/expand.h"
 #include "rlx/ops/leaves.h"
 
 namespace rlx::host {
 
 namespace {
+
+// A broadcast weight larger than this is not kept: it would cost more memory than time.
+constexpr int64_t kLargestHoistedExpand = 1 << 20;
 
 // Values that an output or an update depends on.
 std::unordered_set<ValueId> used_values(const Graph& graph) {
@@ -31,10 +35,17 @@ std::span<const KernelRow> rows_of(const KernelTable& table, const OpDef& op) {
 
 class Lowering {
  public:
-  Lowering(const Graph& symbolic, const Graph& bound, std::span<const KernelTable> tables)
-      : symbolic_(symbolic), bound_(bound), tables_(tables), used_(used_values(bound)) {
-    program_.manifest = manifest_of(symbolic);
-    program_.state_values.assign(program_.manifest.states.size(), -1);
+  Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, std::span<const KernelTable> tables,
+           int threads)
+      : symbolic_(symbolic), bound_(bound), tables_(tables), threads_(threads), used_(used_values(bound)) {
+    program_.manifest = manifest;
+    program_.state_values.assign(manifest.states.size(), -1);
+    const auto index = [](const std::vector<Port>& ports, PortIndex& map) {
+      for (size_t i = 0; i < ports.size(); ++i) map[ports[i].name] = static_cast<int32_t>(i);
+    };
+    index(manifest.inputs, inputs_);
+    index(manifest.params, params_);
+    index(manifest.states, states_);
   }
 
   Program run() {
@@ -48,6 +59,8 @@ class Lowering {
   }
 
  private:
+  using PortIndex = std::unordered_map<std::string, int32_t>;
+
   int32_t add_value(const Result& bound, const Result& symbolic, Source source, plan::Region region) {
     const auto index = static_cast<int32_t>(program_.values.size());
     program_.values.push_back({.type = bound.type, .symbolic = symbolic.type, .source = source});
@@ -56,12 +69,10 @@ class Lowering {
     return index;
   }
 
-  int32_t find_port(const std::vector<Port>& ports, const Node& leaf) const {
-    const std::string& name = leaf.attrs.as<ops::LeafAttrs>().name;
-    for (size_t i = 0; i < ports.size(); ++i)
-      if (ports[i].name == name) return static_cast<int32_t>(i);
-    RLX_ASSERT(false && "a leaf is missing in the manifest");
-    return -1;
+  static int32_t find_port(const PortIndex& ports, const Node& leaf) {
+    const auto it = ports.find(leaf.attrs.as<ops::LeafAttrs>().name);
+    RLX_ASSERT(it != ports.end() && "a leaf is missing in the manifest");
+    return it->second;
   }
 
   bool lower_leaf(const Node& node, const Node& symbolic) {
@@ -70,21 +81,57 @@ class Lowering {
     };
     const auto external = plan::Region::kExternal, persistent = plan::Region::kPersistent;
     if (node.op == &ops::input) {
-      program_.values[add(Source::kInput, external)].index = find_port(program_.manifest.inputs, node);
+      program_.values[add(Source::kInput, external)].index = find_port(inputs_, node);
     } else if (node.op == &ops::param) {
-      program_.values[add(Source::kParam, external)].index = find_port(program_.manifest.params, node);
+      const size_t v = add(Source::kParam, external);
+      program_.values[v].index = find_port(params_, node);
+      make_static(v, {program_.values[v].index});
     } else if (node.op == &ops::state) {
       const size_t v = add(Source::kState, persistent);
-      program_.values[v].index = find_port(program_.manifest.states, node);
+      program_.values[v].index = find_port(states_, node);
       program_.state_values[static_cast<size_t>(program_.values[v].index)] = static_cast<int32_t>(v);
     } else if (node.op == &ops::constant) {
-      program_.values[add(Source::kConstant, external)].constant = node.attrs.as<ops::ConstantAttrs>().value;
+      const size_t v = add(Source::kConstant, external);
+      program_.values[v].constant = node.attrs.as<ops::ConstantAttrs>().value;
+      make_static(v, {});
     } else if (node.op == &ops::dim_value) {
       program_.values[add(Source::kDimValue, persistent)].dim = symbolic.attrs.as<ops::DimValueAttrs>().dim;
     } else {
       return false;
     }
     return true;
+  }
+
+  // ---- values that depend on weights alone ----
+
+  void make_static(size_t v, std::vector<int32_t> params) {
+    static_params_.resize(program_.values.size());
+    static_params_[v] = std::move(params);
+  }
+  // The params a static value depends on; null for any other.
+  const std::vector<int32_t>* find_static(int32_t v) const {
+    const auto i = static_cast<size_t>(v);
+    return i < static_params_.size() && static_params_[i] ? &*static_params_[i] : nullptr;
+  }
+  uint64_t static_mask(const std::vector<int32_t>& values) const {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < values.size() && i < 64; ++i) mask |= uint64_t{find_static(values[i]) != nullptr} << i;
+    return mask;
+  }
+  // What a node of static operands depends on, regions included; nullopt when an operand changes from run to run.
+  std::optional<std::vector<int32_t>> params_of(const Node& node, const std::vector<int32_t>& values) const {
+    if (node.op == &ops::expand && node.results[0].type.size_bytes() > kLargestHoistedExpand) return std::nullopt;
+    std::vector<int32_t> params;
+    for (const int32_t v : values) {
+      const auto* own = find_static(v);
+      if (own == nullptr) return std::nullopt;
+      params.insert(params.end(), own->begin(), own->end());
+    }
+    if (!node.attrs.graphs().empty())  // a region names its params itself
+      for (const auto& [name, index] : params_) params.push_back(index);
+    std::sort(params.begin(), params.end());
+    params.erase(std::unique(params.begin(), params.end()), params.end());
+    return params;
   }
 
   // A value inside its operand's bytes needs no step.
@@ -99,6 +146,7 @@ class Lowering {
     plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
     planned.view_of = source;
     planned.view_offset_bytes = checked_mul(view->offset_elems, static_cast<int64_t>(size_of(types[0].dtype)));
+    if (const auto* params = find_static(source)) make_static(static_cast<size_t>(v), std::vector(*params));
     program_.views.push_back({&node - bound_.nodes().data(), view->offset_elems});
     return true;
   }
@@ -121,17 +169,29 @@ class Lowering {
                      .graph_node = &node - bound_.nodes().data()};
     plan::Step planned;
     for (const ValueId id : node.inputs) step.inputs.push_back(value_.at(id));
+    auto params = params_of(node, step.inputs);
+    const bool is_static = params.has_value();
     for (size_t r = 0; r < node.results.size(); ++r) {
       step.results.push_back(node.results[r].type);
       if (!used_.contains(node.results[r].id)) {
         step.outputs.push_back(-1);
         continue;
       }
-      step.outputs.push_back(add_value(node.results[r], symbolic.results[r], Source::kStep, plan::Region::kActivation));
+      step.outputs.push_back(add_value(node.results[r], symbolic.results[r],
+                                       is_static ? Source::kStatic : Source::kStep,
+                                       is_static ? plan::Region::kExternal : plan::Region::kActivation));
+      if (is_static) make_static(static_cast<size_t>(step.outputs.back()), *params);
     }
     if (all_empty) return;  // nothing to compute
-    find_kernel(node, types, step);
-    planned.reads = step.inputs;
+    choose(types, step);
+    if (is_static) {
+      step.params = std::move(*params);
+      program_.static_steps.push_back(std::move(step));
+      return;
+    }
+    for (const int32_t v : step.inputs)  // nobody writes an empty value
+      if (program_.problem.values[static_cast<size_t>(v)].size_bytes > 0) planned.reads.push_back(v);
+    planned.scratch_bytes = step.scratch_bytes;
     for (const int32_t v : step.outputs)
       if (v >= 0) planned.writes.push_back(v);
     add_sharing(*node.op, step, planned);
@@ -139,15 +199,43 @@ class Lowering {
     program_.problem.steps.push_back(std::move(planned));
   }
 
-  void find_kernel(const Node& node, const std::vector<TensorType>& types, ProgramStep& step) const {
-    for (const KernelTable& table : tables_)
-      for (const KernelRow& row : rows_of(table, *node.op))
-        if (row.supports == nullptr || row.supports(node.attrs, types)) {
-          step.kernel = row.kernel;
-          step.backend = table.backend;
-          return;
-        }
-    fail(ErrorKind::kUnsupported, str("No backend has a kernel for op '", node.op->name, "' (node ", step.node, ")."));
+  void choose(const std::vector<TensorType>& types, ProgramStep& step) {
+    const Signature signature{step.attrs, types, step.results, static_mask(step.inputs)};
+    const auto [row, backend] = choose_kernel(tables_, *step.op, signature);
+    if (row == nullptr)
+      fail(ErrorKind::kUnsupported,
+           str("No backend has a kernel for op '", step.op->name, "' (node ", step.node, ")."));
+    step.kernel = row->kernel;
+    step.kernel_name = row->name.empty() ? std::string(backend) : str(backend, "/", row->name);
+    if (row->scratch) step.scratch_bytes = row->scratch(signature, threads_);
+    if (row->packing) step.inputs[static_cast<size_t>(row->packing->operand)] = pack(*row->packing, signature, step);
+  }
+
+  // The packed form of a static operand, shared by all steps that want the same one.
+  int32_t pack(const Packing& packing, const Signature& signature, const ProgramStep& user) {
+    const int32_t source = user.inputs[static_cast<size_t>(packing.operand)];
+    RLX_ASSERT(find_static(source) != nullptr);
+    const int64_t bytes = packing.bytes(signature);
+    for (const Packed& p : packed_)
+      if (p.packing == &packing && p.source == source && p.bytes == bytes && p.attrs == user.attrs) return p.value;
+    ProgramStep step{.op = user.op,
+                     .attrs = user.attrs,
+                     .kernel = packing.pack,
+                     .kernel_name = str(user.kernel_name, ":pack"),
+                     .node = user.node,
+                     .inputs = {source},
+                     .params = *find_static(source),
+                     .graph_node = user.graph_node};
+    const auto v = static_cast<int32_t>(program_.values.size());
+    const ProgramValue& operand = program_.values[static_cast<size_t>(source)];
+    program_.values.push_back({.type = operand.type, .symbolic = operand.symbolic, .source = Source::kStatic});
+    program_.problem.values.push_back({.size_bytes = bytes, .region = plan::Region::kExternal});
+    make_static(static_cast<size_t>(v), std::vector(step.params));
+    step.outputs = {v};
+    step.results = {operand.type};
+    program_.static_steps.push_back(std::move(step));
+    packed_.push_back({&packing, source, bytes, user.attrs, v});
+    return v;
   }
 
   // Which results may be computed in an operand's bytes.
@@ -183,18 +271,38 @@ class Lowering {
   const Graph& symbolic_;
   const Graph& bound_;
   std::span<const KernelTable> tables_;
+  int threads_;
   std::unordered_set<ValueId> used_;
+  PortIndex inputs_, params_, states_;
+  std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
+  struct Packed {
+    const Packing* packing;
+    int32_t source;
+    int64_t bytes;
+    Attrs attrs;
+    int32_t value;
+  };
+  std::vector<Packed> packed_;
   std::unordered_map<ValueId, int32_t> value_;
   Program program_;
 };
 
 }  // namespace
 
-Program lower(const Graph& symbolic, const DimBinding& binding, std::span<const KernelTable> tables) {
+KernelChoice choose_kernel(std::span<const KernelTable> tables, const OpDef& op, const Signature& signature) {
+  for (const KernelTable& table : tables)
+    for (const KernelRow& row : rows_of(table, op))
+      if (row.supports == nullptr || row.supports(signature)) return {&row, table.backend};
+  return {};
+}
+
+Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+              std::span<const KernelTable> tables, int threads) {
   // A fused op that no table can run is run as its definition. Decomposed before binding, so that both graphs
   // correspond.
-  Graph primitive = decompose(symbolic, [&](const OpDef& op) {
-    return std::none_of(tables.begin(), tables.end(), [&](const KernelTable& t) { return !rows_of(t, op).empty(); });
+  Graph primitive = decompose(symbolic, [&](const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs) {
+    return choose_kernel(tables, op, {attrs, inputs, outputs}).row == nullptr;
   });
   const Graph bound = bind(primitive, binding);
   std::string unbound;
@@ -203,7 +311,7 @@ Program lower(const Graph& symbolic, const DimBinding& binding, std::span<const 
     unbound += str(unbound.empty() ? "" : ", ", "?", id, name ? str(" '", *name, "'") : std::string());
   }
   require(unbound.empty(), "Symbols (", unbound, ") have no size; pass inputs of known sizes or an explicit binding.");
-  Program program = Lowering(primitive, bound, tables).run();
+  Program program = Lowering(primitive, bound, manifest, tables, threads).run();
   program.binding = primitive.symbols().complete(binding);
   program.symbolic = std::move(primitive);
   return program;

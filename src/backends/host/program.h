@@ -20,7 +20,7 @@ struct KernelTable {
   std::span<const KernelRow> rows;  // sorted by op name
 };
 
-enum class Source : uint8_t { kStep, kInput, kParam, kConstant, kState, kDimValue };
+enum class Source : uint8_t { kStep, kStatic, kInput, kParam, kConstant, kState, kDimValue };
 
 struct ProgramValue {
   TensorType type;      // bound
@@ -35,11 +35,13 @@ struct ProgramStep {
   const OpDef* op = nullptr;
   Attrs attrs;
   Kernel kernel = nullptr;
-  std::string_view backend;
+  std::string kernel_name;               // backend, or backend/name of the row
   std::string node;                      // its label, for traces and errors
   std::vector<int32_t> inputs, outputs;  // values; an output nobody uses is -1
+  std::vector<int32_t> params;           // of a static step: the params (manifest indices) it depends on, sorted
   std::vector<TensorType> results;       // bound types, of unused outputs too
   int64_t graph_node = 0;                // its index in Program::symbolic
+  int64_t scratch_bytes = 0;
 };
 
 // A node that became no step: its value lies in operand 0's bytes.
@@ -54,16 +56,26 @@ struct Program {
   Manifest manifest;
   std::vector<ProgramValue> values;
   std::vector<ProgramStep> steps;
-  std::vector<int32_t> outputs;  // values, in manifest order
+  std::vector<ProgramStep> static_steps;  // compute weights of weights: run once, and again when a param changes
+  std::vector<int32_t> outputs;           // values, in manifest order
   std::vector<plan::Update> updates;
-  std::vector<int32_t> state_values;  // by manifest index; -1: unused
+  std::vector<int32_t> state_values;  // by manifest index; -1: a pass has removed it
   plan::Problem problem;              // same values and steps
   std::vector<ProgramView> views;
 };
 
-Program lower(const Graph& symbolic, const DimBinding& binding, std::span<const KernelTable> tables);
+// `manifest` is that of the graph as the user made it.
+Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+              std::span<const KernelTable> tables, int threads);
 
-std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const DimBinding& binding,
+std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                             std::span<const KernelTable> tables, const CompileOptions& options);
+
+// The row that runs a node, and whose it is; a null row when no table has one.
+struct KernelChoice {
+  const KernelRow* row = nullptr;
+  std::string_view backend;
+};
+KernelChoice choose_kernel(std::span<const KernelTable> tables, const OpDef& op, const Signature& signature);
 
 }  // namespace rlx::host

@@ -11,9 +11,10 @@ Backend backend() {
       .description = "the oracle: plain loops in double, every op, one thread",
       .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
       .compile =
-          [](const Graph& symbolic, const DimBinding& binding, const CompileOptions& options) {
+          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+             const CompileOptions& options) {
             const host::KernelTable tables[] = {{"reference", kernel_table()}};
-            return host::make_program(symbolic, binding, tables, options);
+            return host::make_program(symbolic, manifest, binding, tables, options);
           },
   };
 }

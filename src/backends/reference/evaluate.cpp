@@ -63,8 +63,8 @@ void run_node(const Node& node, std::span<const Tensor> inputs, const host::Para
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs, const host::ParamSource& params,
                              const NamedTensors& states) {
   if (!is_primitive(graph))
-    return evaluate(decompose(graph, [](const OpDef& op) { return find_kernel(op) == nullptr; }), inputs, params,
-                    states);
+    return evaluate(decompose(graph, [](const OpDef& op, const auto&...) { return find_kernel(op) == nullptr; }),
+                    inputs, params, states);
   const GivenParams given_states(states);
   std::unordered_map<ValueId, Tensor> values;
   size_t next_input = 0;

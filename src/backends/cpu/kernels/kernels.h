@@ -1,0 +1,26 @@
+// Every kernel of the cpu backend, with what its row in table.cpp says about it.
+#pragma once
+
+#include "backends/host/call.h"
+
+namespace rlx::cpu {
+
+using host::Call;
+using host::Signature;
+
+// Elements that are worth a thread of their own in a loop that does a few operations per element.
+inline constexpr int64_t kGrain = 16384;
+
+// The floats that kernels compute in f32.
+inline bool is_small_float(DType t) { return t == DType::F32 || t == DType::F16 || t == DType::BF16; }
+
+// supports: these operands are F32, F16 or BF16.
+template <int... kOperands>
+bool floats(const Signature& s) {
+  return (is_small_float(s.input(kOperands).dtype) && ...);
+}
+
+int64_t softmax_scratch(const Signature& s, int threads);
+void softmax(const Call& call);
+
+}  // namespace rlx::cpu
