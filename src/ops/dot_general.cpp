@@ -50,15 +50,18 @@ std::vector<Dim> pick(const Shape& shape, const std::vector<int64_t>& axes) {
   return dims;
 }
 
-// [batch, free, contracting…] in the given order of roles, each role flattened to one axis.
+// The operand as [batch, …] matrices in the given order of roles, each role flattened to one axis; without batch axes a
+// plain matrix. Transposes and reshapes that change nothing are left out.
 Value flattened(const Value& x, const std::vector<const std::vector<int64_t>*>& order) {
   std::vector<int64_t> perm;
   std::vector<Dim> shape;
   for (const auto* axes : order) {
     perm.insert(perm.end(), axes->begin(), axes->end());
+    if (axes == order[0] && axes->empty()) continue;
     shape.push_back(x.graph().symbols().product(pick(x.shape(), *axes)));
   }
-  return reshape(transpose(x, {.perm = perm}), {.new_shape = shape});
+  const Value moved = std::is_sorted(perm.begin(), perm.end()) ? x : transpose(x, {.perm = perm});
+  return moved.shape() == Shape(shape) ? moved : reshape(moved, {.new_shape = shape});
 }
 
 // A known size wins over a symbol that must turn out to be equal.
@@ -87,9 +90,10 @@ Values decompose(const DecomposeCall& call) {
   const Value &a = call.input(0), &b = call.input(1);
   const auto [l, r] = roles_of(call.attrs<DotGeneralAttrs>(), a.type().rank(), b.type().rank());
   const Shape shape = result_shape(a.shape(), l, b.shape(), r);
-  const Value product =
-      matmul(flattened(a, {&l.batch, &l.free, &l.contracting}), flattened(b, {&r.batch, &r.contracting, &r.free}));
-  return {reshape(product, {.new_shape = shape.dims()})};
+  const Value lhs = flattened(a, {&l.batch, &l.free, &l.contracting});  // in this order: arguments have none
+  const Value rhs = flattened(b, {&r.batch, &r.contracting, &r.free});
+  const Value product = matmul(lhs, rhs);
+  return {product.shape() == shape ? product : reshape(product, {.new_shape = shape.dims()})};
 }
 
 bool mixes(const Attrs& attrs, int64_t rank, int64_t axis) {
