@@ -6,7 +6,11 @@
 
 namespace rlx {
 
-enum class LogLevel { kInfo, kWarning };
+enum class LogLevel {
+  kInfo,
+  kReport,  // asked for by an option: several lines, to be shown as they are
+  kWarning,
+};
 using LogCallback = std::function<void(LogLevel, std::string_view)>;
 
 // Replaces the callback; an empty one drops everything. May be called from any thread.

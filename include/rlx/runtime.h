@@ -33,6 +33,9 @@ struct CompileOptions {
   int threads = 0;  // of the cpu device, the caller included; 0: as many as the machine has
   // Passes to leave out, by name (spec 20, 1.2): to find out whether one is at fault.
   std::vector<std::string> skip_passes;
+  bool fusion_report = false;    // log what the passes fused, and why they did not fuse what looks alike
+  bool dispatch_report = false;  // log which kernel runs each op, and what falls back to the reference's
+  std::string ir_dump;           // a folder: the graph is written there after each pass that changes it
 
   int64_t arena_alignment = 64;
   ScheduleOrder schedule = ScheduleOrder::kBest;
@@ -42,7 +45,8 @@ struct CompileOptions {
   bool poison = false;       // fill memory with NaN before a run and after a value's last use
 
   // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_SKIP_PASSES (names with commas
-  // between), RLX_SCHEDULE (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The
+  // between), RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE (best, greedy, source), RLX_NO_REUSE,
+  // RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The
   // environment is read once per process.
   static CompileOptions from_environment();
 };
@@ -75,6 +79,27 @@ struct PlanInfo {
   int64_t in_place_results = 0;
   int64_t views = 0;  // values that are a part of another value and need no bytes
 };
+
+// What the compiler's passes did (spec 20, 1.7). Empty for the reference, which runs graphs as they are.
+struct PassInfo {
+  std::string name;
+  bool changed = false;
+  double ms = 0;  // verification of the result included
+  int64_t nodes_before = 0, nodes_after = 0;
+};
+struct MissedFusion {
+  std::string pass, node, op;
+  std::string guard;  // the condition that failed: MultiConsumer
+  std::string hint;   // a sentence
+};
+struct CompileReport {
+  std::vector<PassInfo> passes;
+  std::map<std::string, int64_t> ops_before, ops_after;  // how often each op occurs
+  std::vector<MissedFusion> missed;
+};
+std::string fusion_text(const CompileReport& report);
+// Which kernel runs each op, how often; ops that passes replaced; steps on the reference's kernels.
+std::string dispatch_text(const CompileReport& report, const PlanInfo& plan);
 
 struct RunStats {
   int64_t runs = 0;
@@ -137,6 +162,7 @@ class Executable {
 
   // Of the compiled program; throws when a deferred executable has not run yet.
   PlanInfo plan() const;
+  const CompileReport& report() const;
   RunStats stats() const;
 
   struct Impl;

@@ -51,11 +51,21 @@ struct Backend {
   std::string_view description;
   // Why it cannot be used on this machine; nullopt when it can.
   std::optional<std::string> (*unavailable)();
+  // Does it run such a node with a kernel of its own, rather than as the op's definition? Asked by the passes, with
+  // sizes that may be symbols. Null: no pass runs, the graph is executed as it is.
+  bool (*claims)(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs);
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
   // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
   std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                             const CompileOptions& options);
 };
+
+// The graph as the backend's passes leave it (src/runtime/optimize.cpp).
+struct OptimizedGraph {
+  Graph graph;
+  CompileReport report;
+};
+OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const CompileOptions& options);
 
 std::span<const Backend> backends();  // best first
 const Backend& choose_backend(std::string_view device);

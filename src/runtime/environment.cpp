@@ -51,6 +51,11 @@ struct Switch {
 
 constexpr Switch kSwitches[] = {
     {"RLX_DEVICE", [](CompileOptions& o, std::string_view, std::string_view v) { o.device = v; }},
+    {"RLX_DISPATCH_REPORT",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.dispatch_report = parse_switch(n, v); }},
+    {"RLX_FUSION_REPORT",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.fusion_report = parse_switch(n, v); }},
+    {"RLX_IR_DUMP", [](CompileOptions& o, std::string_view, std::string_view v) { o.ir_dump = v; }},
     {"RLX_NO_IN_PLACE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.in_place = !parse_switch(n, v); }},
     {"RLX_NO_REUSE",

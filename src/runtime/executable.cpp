@@ -86,7 +86,8 @@ Manifest manifest_of(const Graph& graph) {
 }
 
 struct Executable::Impl {
-  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Graph> graph;  // as the user made it
+  std::shared_ptr<const OptimizedGraph> optimized;
   CompileOptions options;
   const Backend* backend = nullptr;
   Manifest manifest;
@@ -123,6 +124,13 @@ struct Executable::Impl {
     Impl& impl_;
   };
 
+  void set_graph(Graph g) {
+    graph = std::make_shared<const Graph>(std::move(g));
+    manifest = manifest_of(*graph);
+    optimized = std::make_shared<const OptimizedGraph>(optimize_for(*backend, *graph, options));
+    if (options.fusion_report) log(LogLevel::kReport, fusion_text(optimized->report));
+  }
+
   uint32_t bucket_symbol() const {
     if (options.bucket_symbol) return *options.bucket_symbol;
     std::vector<uint32_t> free;
@@ -140,7 +148,8 @@ struct Executable::Impl {
       for (size_t i = 0; i < states.size(); ++i)
         if (!states[i]) states[i] = program->read_state(i);
     if (program) pull_fed_handles();
-    std::unique_ptr<DeviceProgram> next = backend->compile(*graph, manifest, sizes, options);
+    std::unique_ptr<DeviceProgram> next = backend->compile(optimized->graph, manifest, sizes, options);
+    if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next->plan()));
     const DimBinding complete = graph->symbols().complete(sizes);
     for (size_t i = 0; i < params.size(); ++i)
       if (params[i]) {
@@ -262,11 +271,10 @@ Executable::~Executable() = default;
 Executable compile(Graph graph, const CompileOptions& options) {
   verify(graph);
   auto impl = std::make_unique<Executable::Impl>();
-  impl->graph = std::make_shared<const Graph>(std::move(graph));
   impl->options = options;
   impl->backend = &choose_backend(options.device);
   impl->options.device = impl->backend->name;  // what "auto" turned out to be
-  impl->manifest = manifest_of(*impl->graph);
+  impl->set_graph(std::move(graph));
   impl->params.resize(impl->manifest.params.size());
   impl->handles.resize(impl->manifest.inputs.size());
   impl->pending_states.resize(impl->manifest.states.size());
@@ -393,8 +401,7 @@ void Executable::set_active_extent(int64_t actual, int64_t upper) {
     // same.
     if (auto symbolic = with_bucket_symbol(*impl_->graph, kStaticBucket, upper);
         symbolic && !symbolic->dynamic_symbols().empty()) {
-      impl_->graph = std::make_shared<const Graph>(std::move(*symbolic));
-      impl_->manifest = manifest_of(*impl_->graph);
+      impl_->set_graph(std::move(*symbolic));
       impl_->compile_for({{kStaticBucket, upper}});
     } else {
       impl_->extent_honoured = false;
@@ -411,6 +418,7 @@ Executable Executable::clone() const {
   const Impl::Guard guard(*impl_);
   auto copy = std::make_unique<Impl>();
   copy->graph = impl_->graph;
+  copy->optimized = impl_->optimized;
   copy->options = impl_->options;
   copy->backend = impl_->backend;
   copy->manifest = impl_->manifest;
@@ -432,6 +440,8 @@ PlanInfo Executable::plan() const {
   require(impl_->program != nullptr, "The executable is compiled at its first run; there is no plan yet.");
   return impl_->program->plan();
 }
+
+const CompileReport& Executable::report() const { return impl_->optimized->report; }
 
 RunStats Executable::stats() const { return impl_->stats; }
 

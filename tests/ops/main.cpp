@@ -1,6 +1,6 @@
 // Two tests per op of the catalogue ("Ops.softmax", "Cpu.softmax"), made from its OP_CASES; an op without cases, judge
 // or kernel fails. Every case's graph also survives the text form. With --write_graphs=FOLDER it is written there too,
-// a seed for the fuzzer.
+// a seed for the fuzzer; --write_cases=FOLDER writes the operands as well (OP-N.npz), for rlx bench --cases FOLDER.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,12 +9,14 @@
 #include <string_view>
 
 #include "backends/reference/table.h"
+#include "core/npy.h"
+#include "rlx/runtime.h"
 #include "support/op_cases.h"
 #include "support/tolerance.h"
 
 namespace rlx::test {
 
-static std::string write_graphs;  // a folder, or empty
+static std::string write_graphs, write_cases;  // folders, or empty
 
 class OpTest : public testing::Test {
  public:
@@ -55,7 +57,12 @@ class OpTest : public testing::Test {
     } catch (const Error& e) {
       ADD_FAILURE() << e.what() << "\n" << text;
     }
-    if (!write_graphs.empty()) std::ofstream(write_graphs + "/" + name + ".rlx") << text;
+    for (const std::string& folder : {write_graphs, write_cases})
+      if (!folder.empty()) std::ofstream(folder + "/" + name + ".rlx") << text;
+    if (write_cases.empty()) return;
+    NamedTensors operands_by_name;
+    for (size_t i = 0; i < c.inputs.size(); ++i) operands_by_name[str("x", i)] = c.inputs[i];
+    write_npz(write_cases + "/" + name + ".npz", operands_by_name);
   }
 
   const OpDef* op_;
@@ -111,6 +118,9 @@ int main(int argc, char** argv) {
   constexpr std::string_view kWrite = "--write_graphs=";
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]).starts_with(kWrite)) test::write_graphs = argv[i] + kWrite.size();
+  constexpr std::string_view kWriteCases = "--write_cases=";
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with(kWriteCases)) test::write_cases = argv[i] + kWriteCases.size();
   for (const OpDef* op : all_ops()) {
     if (op->traits.leaf) continue;  // leaves hold values; graph tests cover them
     testing::RegisterTest("Ops", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,

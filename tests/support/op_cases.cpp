@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/reference/evaluate.h"
+#include "rlx/runtime.h"
 
 namespace rlx::test {
 

@@ -21,8 +21,11 @@
 
 #include "rlx/graph.h"
 #include "rlx/ops.h"
-#include "rlx/runtime.h"
 #include "support/random.h"
+
+namespace rlx {
+struct CompileOptions;  // rlx/runtime.h: not included, so that its changes do not rebuild every op test
+}
 
 namespace rlx::test {
 

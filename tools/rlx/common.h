@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text_table.h"
 #include "rlx/graph.h"
 #include "rlx/runtime.h"
 
@@ -22,6 +23,7 @@ void add_run(CLI::App& app, Work& work);
 void add_info(CLI::App& app, Work& work);
 void add_check(CLI::App& app, Work& work);
 void add_ops(CLI::App& app, Work& work);
+void add_bench(CLI::App& app, Work& work);
 void add_devices(CLI::App& app, Work& work);
 
 using Json = nlohmann::ordered_json;
@@ -31,9 +33,6 @@ Json ports_json(const std::vector<Port>& ports);
 
 std::string number_text(double number);                    // six digits
 std::string symbol_text(const Graph& graph, uint32_t id);  // ?0 ('batch')
-
-// Lines of cells, each column as wide as its widest cell; every line starts with `indent` spaces.
-std::string table_text(const std::vector<std::vector<std::string>>& rows, int indent = 2);
 
 // Throws with the names there are when there is no port of that name.
 const Port& find_port(const std::vector<Port>& ports, std::string_view name, std::string_view kind);

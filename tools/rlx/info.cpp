@@ -14,7 +14,7 @@ namespace {
 struct InfoArgs {
   std::string path, device;
   std::vector<std::string> dims;
-  bool plan = false, graph_text = false, json = false;
+  bool plan = false, schedule = false, graph_text = false, json = false;
 };
 
 // Counts of a graph and its regions.
@@ -153,11 +153,17 @@ int info(const InfoArgs& args, std::string& out) {
                params.unknown > 0 ? str(", and ", params.unknown, " params of unknown size") : std::string(),
                "\nconstant bytes: ", bytes_text(counts.constant_bytes), "\n");
   }
-  if (args.plan) {
+  if (args.plan || args.schedule) {
     const Executable executable = compiled(graph, args, dims);
+    const PlanInfo plan = executable.plan();
     json["device"] = executable.device();
-    json["plan"] = plan_json(executable.plan());
-    text += plan_text(executable.plan(), executable.device());
+    if (args.plan || args.json) json["plan"] = plan_json(plan);
+    if (args.plan) text += plan_text(plan, executable.device());
+    if (args.schedule) {
+      json["passes"] = passes_json(executable.report());
+      text += passes_text(executable.report()) + fusion_text(executable.report()) +
+              dispatch_text(executable.report(), plan) + (args.plan ? std::string() : schedule_text(plan));
+    }
   }
   if (args.graph_text) {
     json["text"] = print(shown);
@@ -173,6 +179,7 @@ void add_info(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("info", "show a graph's interface, ops, sizes and memory plan");
   auto args = std::make_shared<InfoArgs>();
   add_graph_option(*sub, args->path);
+  sub->add_flag("--schedule", args->schedule, "compile, and show which kernel runs each step, and what the passes did");
   sub->add_flag("--plan", args->plan, "compile, and show the memory plan and the schedule");
   sub->add_flag("--graph-text", args->graph_text, "print the graph in its text form");
   add_dim_option(*sub, args->dims);

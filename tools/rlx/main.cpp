@@ -46,6 +46,7 @@ int run_tool(int argc, char** argv) {
   set_log([](LogLevel level, std::string_view text) {
     if (level == LogLevel::kWarning)
       std::fprintf(stderr, "rlx: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+    if (level == LogLevel::kReport) std::fwrite(text.data(), 1, text.size(), stderr);
   });
 
   Work work;
@@ -68,6 +69,7 @@ int run_tool(int argc, char** argv) {
   add_run(app, work);
   add_info(app, work);
   add_check(app, work);
+  add_bench(app, work);
   add_ops(app, work);
   add_devices(app, work);
 

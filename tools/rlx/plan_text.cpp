@@ -31,6 +31,11 @@ std::string plan_text(const PlanInfo& plan, const std::string& device) {
                      {"prepared weights", bytes(plan.static_bytes)},
                      {"in-place results", str(plan.in_place_results)},
                      {"views", str(plan.views)}});
+  return out + schedule_text(plan);
+}
+
+std::string schedule_text(const PlanInfo& plan) {
+  std::string out;
   std::vector<std::vector<std::string>> rows = {{"step", "node", "op", "result", "offset", "kernel"}};
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const StepInfo& s = plan.steps[i];
@@ -41,6 +46,26 @@ std::string plan_text(const PlanInfo& plan, const std::string& device) {
   for (const StepInfo& s : plan.static_steps) once.push_back({s.node, s.op, str(s.result), s.kernel});
   if (!plan.static_steps.empty()) out += "once, when weights are set:\n" + table_text(once);
   return out + "schedule (offset in the arena; '-' lies elsewhere):\n" + table_text(rows);
+}
+
+std::string passes_text(const CompileReport& report) {
+  std::vector<std::vector<std::string>> rows = {{"pass", "ms", "nodes before", "after"}};
+  for (const PassInfo& p : report.passes)
+    rows.push_back({p.name, number_text(p.ms), str(p.nodes_before), p.changed ? str(p.nodes_after) : "unchanged"});
+  return "passes:\n" + table_text(rows);
+}
+
+Json passes_json(const CompileReport& report) {
+  Json passes = Json::array(), missed = Json::array();
+  for (const PassInfo& p : report.passes)
+    passes.push_back({{"pass", p.name},
+                      {"changed", p.changed},
+                      {"ms", p.ms},
+                      {"nodes_before", p.nodes_before},
+                      {"nodes_after", p.nodes_after}});
+  for (const MissedFusion& m : report.missed)
+    missed.push_back({{"pass", m.pass}, {"node", m.node}, {"op", m.op}, {"guard", m.guard}, {"hint", m.hint}});
+  return {{"passes", passes}, {"not_fused", missed}};
 }
 
 Json plan_json(const PlanInfo& plan) {

@@ -16,6 +16,7 @@ namespace {
 
 struct RunArgs {
   std::string path, device, save;
+  int threads = 0;
   FeedArgs feed;
   std::vector<std::string> outputs;
   int64_t repeat = 0;
@@ -139,6 +140,7 @@ int run(const RunArgs& args, std::string& out) {
   const Feed feed = make_feed(graph, args.feed);
   CompileOptions options = CompileOptions::from_environment();
   if (!args.device.empty()) options.device = args.device;
+  if (args.threads > 0) options.threads = args.threads;
   options.dims = feed.dims;
   Executable executable = compile(std::move(graph), options);
   for (const auto& [name, tensor] : feed.params) executable.set_param(name, tensor);
@@ -200,6 +202,9 @@ void add_run(CLI::App& app, Work& work) {
   add_repeated(*sub, "--output", args->outputs, "NAME", "an output to show or save; repeatable; by default all");
   add_value(*sub, "--save", args->save, "DIR", "write each output to DIR/NAME.npy instead of showing it");
   add_value(*sub, "--device", args->device, "NAME", "where to run; 'rlx devices' lists them; by default the best");
+  sub->add_option("--threads", args->threads, "threads of the cpu device; by default one per core")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
   sub->add_option("--repeat", args->repeat, "run N times (states move on) and show the times")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->option_text("N");

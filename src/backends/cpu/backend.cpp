@@ -6,11 +6,19 @@
 
 namespace rlx::cpu {
 
+// A definition is run as it stands only where there is a fast kernel for it: the reference's is slower than its parts.
+static bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs) {
+  if (op.decompose == nullptr) return true;
+  const host::KernelTable table[] = {{"cpu", kernel_table()}};
+  return host::choose_kernel(table, op, {attrs, inputs, {}}).row != nullptr;
+}
+
 Backend backend() {
   return {
       .name = "cpu",
       .description = "fast kernels, SIMD chosen at run time, all cores; other ops by the reference's kernels",
       .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
+      .claims = claims,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
              const CompileOptions& options) {

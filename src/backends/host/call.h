@@ -83,10 +83,19 @@ class ParamSource {
   virtual const Tensor* find_param(std::string_view name) const = 0;  // null: not set
 };
 
-// What a kernel may use besides its operands. The oracle uses neither.
+// The regions of a control-flow step, compiled as programs of their own.
+class BodyRunner {
+ public:
+  virtual ~BodyRunner() = default;
+  // `body` is one of the step's attributes. The outputs are copies.
+  virtual std::vector<Tensor> run(const Graph& body, std::span<const Tensor> inputs) const = 0;
+};
+
+// What a kernel may use besides its operands. The oracle's need none of it.
 struct Resources {
   ThreadPool* pool = nullptr;
-  std::byte* scratch = nullptr;  // as many bytes as the kernel's row asked for, aligned to 64
+  std::byte* scratch = nullptr;        // as many bytes as the kernel's row asked for, aligned to 64
+  const BodyRunner* bodies = nullptr;  // null: regions are run by the plain evaluator
 };
 
 class Call {
@@ -131,6 +140,7 @@ class Call {
     return *resources_.pool;
   }
   std::byte* scratch() const { return resources_.scratch; }
+  const BodyRunner* bodies() const { return resources_.bodies; }
   template <class T>
   T* scratch_as() const {
     return reinterpret_cast<T*>(resources_.scratch);

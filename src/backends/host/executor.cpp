@@ -55,6 +55,48 @@ struct Gathered {
   std::vector<std::byte> bytes;
 };
 
+// The compiled regions of one step.
+class StepBodies : public BodyRunner {
+ public:
+  StepBodies(const ProgramStep& step, std::span<const KernelTable> tables, const CompileOptions& options) {
+    for (const GraphPtr& body : step.attrs.graphs()) {
+      if (!body || find(*body)) continue;
+      Manifest manifest = manifest_of(*body);
+      auto program = make_program(*body, manifest, {}, tables, options);
+      bodies_.push_back({body.get(), std::move(manifest), std::move(program)});
+    }
+  }
+
+  void set_param(const std::string& name, const Tensor& value) {
+    for (const Body& b : bodies_)
+      for (size_t i = 0; i < b.manifest.params.size(); ++i)
+        if (b.manifest.params[i].name == name) b.program->set_param(i, value);
+  }
+
+  std::vector<Tensor> run(const Graph& body, std::span<const Tensor> inputs) const override {
+    const Body* b = find(body);
+    RLX_ASSERT(b != nullptr);
+    for (size_t i = 0; i < inputs.size(); ++i) b->program->set_input(i, inputs[i]);
+    b->program->run();
+    std::vector<Tensor> outputs;  // copies: the next iteration reads them while it writes these very bytes
+    for (size_t i = 0; i < b->manifest.outputs.size(); ++i) outputs.push_back(b->program->output(i).clone());
+    return outputs;
+  }
+
+ private:
+  struct Body {
+    const Graph* graph;
+    Manifest manifest;
+    std::unique_ptr<DeviceProgram> program;
+  };
+  const Body* find(const Graph& graph) const {
+    for (const Body& b : bodies_)
+      if (b.graph == &graph) return &b;
+    return nullptr;
+  }
+  std::vector<Body> bodies_;
+};
+
 // A step ready to run: everything a Call needs, made once.
 struct ReadyStep {
   const ProgramStep* step;
@@ -63,6 +105,7 @@ struct ReadyStep {
   std::vector<std::vector<int64_t>> sizes;  // what the views' sizes point at
   std::vector<Gathered> gathered_inputs, gathered_outputs;
   std::byte* scratch = nullptr;
+  const BodyRunner* bodies = nullptr;
 };
 
 struct EndCopy {
@@ -74,7 +117,7 @@ struct EndCopy {
 
 class HostProgram : public DeviceProgram, public ParamSource {
  public:
-  HostProgram(Program program, const CompileOptions& options)
+  HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options)
       : program_(std::move(program)),
         options_(options),
         plan_(plan::make_plan(program_.problem, plan_options(options))),
@@ -106,6 +149,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
                                       : Tensor(port.type.dtype, port.type.shape.bind(program_.binding).sizes()));
     }
     find_kept_statics();
+    for (const ProgramStep& step : program_.steps)
+      bodies_.push_back(step.attrs.graphs().empty() ? nullptr : std::make_unique<StepBodies>(step, tables, options));
     set_active_sizes(std::nullopt);
     if (options_.poison) find_deaths();
   }
@@ -114,6 +159,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
     replace(params_[index], value);
     param_changed_[index] = true;
     statics_stale_ = true;
+    for (const auto& bodies : bodies_)
+      if (bodies) bodies->set_param(program_.manifest.params[index].name, value);
   }
   void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], value); }
 
@@ -304,6 +351,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
           step.op->traits.state_result >= 0 && step.op->traits.state_result < static_cast<int>(step.outputs.size());
       if (!active || !yields_state) {
         steps_.push_back(ready(step, nullptr, nullptr));
+        steps_.back().bodies = bodies_[static_cast<size_t>(s)].get();
         continue;
       }
       if (!bound) {
@@ -461,7 +509,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       for (Gathered& g : r.gathered_inputs)
         box_copy(g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)], g.bytes.data(), g.active,
                  element_size(g.value));
-      r.step->kernel(Call(r.attrs, r.inputs, r.outputs, *this, {pool_.get(), r.scratch}));
+      r.step->kernel(Call(r.attrs, r.inputs, r.outputs, *this, {pool_.get(), r.scratch, r.bodies}));
       for (Gathered& g : r.gathered_outputs)
         box_copy(g.active, g.bytes.data(), g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)],
                  element_size(g.value));
@@ -543,6 +591,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   std::vector<Tensor> outputs_;
   std::vector<size_t> copied_outputs_;  // a state's old value, or an input: their bytes change when the run ends
   std::vector<std::vector<int64_t>> full_sizes_;
+  std::vector<std::unique_ptr<StepBodies>> bodies_;  // by step; at active sizes regions run through the evaluator
   std::vector<ReadyStep> steps_;
   std::vector<EndCopy> end_copies_;
   std::vector<std::vector<plan::Slot>> deaths_;
@@ -555,7 +604,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
 std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                             std::span<const KernelTable> tables, const CompileOptions& options) {
   const int threads = shared_pool(options.threads)->threads();
-  return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), options);
+  return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), tables, options);
 }
 
 }  // namespace rlx::host

@@ -10,6 +10,7 @@ Backend backend() {
       .name = "reference",
       .description = "the oracle: plain loops in double, every op, one thread",
       .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
+      .claims = nullptr,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
              const CompileOptions& options) {

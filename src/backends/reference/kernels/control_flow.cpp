@@ -1,4 +1,5 @@
-// Regions run through evaluate(): every value of a body is a tensor of its own.
+// Regions run as compiled programs where the step has them, else through evaluate(): every value of a body a tensor of
+// its own.
 #include "rlx/ops/control_flow.h"
 
 #include <algorithm>
@@ -35,6 +36,10 @@ void put_row(const Call& call, int64_t result, int64_t t, const Tensor& value) {
                 value.bytes().size());
 }
 
+std::vector<Tensor> run_body(const Call& call, const GraphPtr& body, std::span<const Tensor> inputs) {
+  return call.bodies() ? call.bodies()->run(*body, inputs) : evaluate(*body, inputs, call.params());
+}
+
 bool is_true(const Tensor& t) { return t.at(0) != 0; }  // NaN counts as true
 
 }  // namespace
@@ -44,7 +49,7 @@ void if_(const Call& call) {
   std::vector<Tensor> captures;
   for (int64_t i = 1; i < call.num_inputs(); ++i) captures.push_back(borrowed(call.input(i)));
   const GraphPtr& branch = is_true(borrowed(call.input(0))) ? attrs.then_branch : attrs.else_branch;
-  const auto outputs = evaluate(*branch, captures, call.params());
+  const auto outputs = run_body(call, branch, captures);
   for (size_t i = 0; i < outputs.size(); ++i) put(call, static_cast<int64_t>(i), outputs[i]);
 }
 
@@ -53,8 +58,8 @@ void while_(const Call& call) {
   std::vector<Tensor> carried;
   for (int64_t i = 0; i < call.num_inputs(); ++i) carried.push_back(borrowed(call.input(i)));
   for (int64_t n = 0; !attrs.max_iterations || n < *attrs.max_iterations; ++n) {
-    if (!is_true(evaluate(*attrs.cond, carried, call.params())[0])) break;
-    carried = evaluate(*attrs.body, carried, call.params());
+    if (!is_true(run_body(call, attrs.cond, carried)[0])) break;
+    carried = run_body(call, attrs.body, carried);
   }
   for (size_t i = 0; i < carried.size(); ++i) put(call, static_cast<int64_t>(i), carried[i]);
 }
@@ -70,7 +75,7 @@ void scan(const Call& call) {
   for (int64_t t = 0; t < length; ++t) {
     std::vector<Tensor> inputs = values;
     for (int64_t x = fixed; x < call.num_inputs(); ++x) inputs.push_back(row(call.input(x), t));
-    const auto outputs = evaluate(*attrs.body, inputs, call.params());
+    const auto outputs = run_body(call, attrs.body, inputs);
     std::copy_n(outputs.begin(), carries, values.begin());
     for (int64_t s = 0; s < stacks; ++s) put_row(call, carries + s, t, outputs[static_cast<size_t>(carries + s)]);
     if (attrs.save_trajectory && next_kept < kept.size() && kept[next_kept] == t)
@@ -93,7 +98,7 @@ void scan_backward(const Call& call) {
     for (int64_t u = after == kept.begin() ? 0 : *(after - 1) + 1; u < t; ++u) {
       std::vector<Tensor> inputs = {carry};
       xs_at(inputs, u);
-      carry = evaluate(*attrs.forward_body, inputs, call.params())[0];
+      carry = run_body(call, attrs.forward_body, inputs)[0];
     }
     return carry;
   };
@@ -109,7 +114,7 @@ void scan_backward(const Call& call) {
     std::vector<Tensor> inputs = {carry_before(t)};
     xs_at(inputs, t);
     inputs.push_back(dc);
-    const auto gradients = evaluate(*attrs.body_vjp, inputs, call.params());
+    const auto gradients = run_body(call, attrs.body_vjp, inputs);
     for (int64_t i = 0; i < attrs.num_xs; ++i) put_row(call, 1 + i, t, gradients[static_cast<size_t>(1 + i)]);
     dc = gradients[0].clone();
   }

@@ -1,0 +1,184 @@
+// Measures ops beside what the machine can do at best: the shapes of real models, and the cases of the tests.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "backends/cpu/peaks.h"
+#include "backends/host/pool.h"
+#include "bench_shapes.h"
+#include "common.h"
+#include "core/npy.h"
+#include "ops/cost.h"
+#include "random.h"
+#include "rlx/ops.h"
+
+namespace rlx::cli {
+
+namespace {
+
+struct BenchArgs {
+  std::string op, device, cases;
+  int threads = 0;
+  double seconds = 0.3;
+  bool json = false;
+};
+
+struct Measured {
+  std::string op, label, types, kernel;
+  double best_ms = 0, median_ms = 0;
+  Cost cost;
+};
+
+// The one op of a case; null when the graph has none.
+const Node* last_op(const Graph& graph) {
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node)
+    if (!node->op->traits.leaf) return &*node;
+  return nullptr;
+}
+
+Tensor random_operand(const std::string& name, const TensorType& type, int64_t index_limit) {
+  Tensor t = random_tensor(1, name, type.dtype, type.shape.sizes());
+  if (!is_index(type.dtype)) return t;
+  const Tensor wide = random_tensor(2, name, DType::F32, type.shape.sizes());
+  std::vector<double> values;
+  for (const double v : wide.to_doubles())
+    values.push_back(std::floor(std::fmod(std::fabs(v) * 1e4, static_cast<double>(index_limit))));
+  return Tensor::from_doubles(type.dtype, type.shape.sizes(), values);
+}
+
+Measured measure(Graph graph, const std::string& label, const NamedTensors& given, int64_t index_limit,
+                 const BenchArgs& args) {
+  const Node* node = last_op(graph);
+  RLX_ASSERT(node != nullptr);
+  Measured m{.op = std::string(node->op->name), .label = label};
+  std::vector<TensorType> in, results;
+  for (const ValueId id : node->inputs) {
+    in.push_back(graph.type(id));
+    m.types += str(m.types.empty() ? "" : ", ", in.back());
+  }
+  for (const Result& r : node->results) results.push_back(r.type);
+  m.cost = cost_of(*node->op, node->attrs, in, results);
+
+  CompileOptions options = CompileOptions::from_environment();
+  if (!args.device.empty()) options.device = args.device;
+  if (args.threads > 0) options.threads = args.threads;
+  Executable exe = compile(std::move(graph), options);
+  const auto value = [&](const Port& port) {
+    const auto it = given.find(port.name);
+    return it != given.end() ? it->second : random_operand(port.name, port.type, index_limit);
+  };
+  for (const Port& port : exe.params()) exe.set_param(port.name, value(port));
+  std::vector<Tensor> inputs;
+  for (const Port& port : exe.inputs()) inputs.push_back(value(port));
+
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  exe.run_slots(inputs);
+  const auto begin = Clock::now();
+  const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  while (times.size() < 3 || (since(begin) < args.seconds && times.size() < 1000)) {
+    const auto start = Clock::now();
+    exe.run_slots(inputs);
+    times.push_back(since(start) * 1e3);
+  }
+  std::sort(times.begin(), times.end());
+  m.best_ms = times.front();
+  m.median_ms = times[times.size() / 2];
+  for (const StepInfo& s : exe.plan().steps) m.kernel += str(m.kernel.empty() ? "" : " + ", s.kernel);
+  return m;
+}
+
+// The cases that `op_tests --write_cases=DIR` wrote: OP-N.rlx, and its operands in OP-N.npz.
+void measure_cases(const BenchArgs& args, std::vector<Measured>& out) {
+  require(std::filesystem::is_directory(args.cases), "Folder '", args.cases,
+          "' is not there; op_tests --write_cases=", args.cases, " makes it.");
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(args.cases))
+    if (entry.path().extension() == ".rlx") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    const std::string name = file.stem().string();
+    if (args.op != "all" && name.substr(0, name.rfind('-')) != args.op) continue;
+    Graph graph = load(file.string());
+    if (last_op(graph) == nullptr) continue;
+    const NamedTensors given = read_npz(std::filesystem::path(file).replace_extension(".npz").string());
+    out.push_back(measure(std::move(graph), name, given, 10, args));
+  }
+}
+
+std::string rate(double amount, double ms) { return ms > 0 ? number_text(amount / ms * 1e-6) : "-"; }
+std::string percent(double amount, double ms, double peak) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", ms > 0 && peak > 0 ? amount / ms * 1e-6 / peak * 100 : 0.0);
+  return text;
+}
+
+int bench(const BenchArgs& args, std::string& out) {
+  if (args.op != "all" && find_op(args.op) == nullptr)
+    fail(ErrorKind::kInvalid, str("There is no op '", args.op, "'; 'rlx ops' lists them."));
+  const cpu::Peaks peaks = cpu::measure_peaks(*host::shared_pool(args.threads));
+  std::vector<Measured> all;
+  for (const BenchShape& shape : bench_shapes()) {
+    if (args.op != "all" && shape.op->name != args.op) continue;
+    Graph graph("bench");
+    graph.output(shape.build(graph), "y");
+    all.push_back(measure(std::move(graph), std::string(shape.label), {}, shape.index_limit, args));
+  }
+  if (!args.cases.empty()) measure_cases(args, all);
+  require(!all.empty(), "There is no shape of op '", args.op, "' to measure; give the tests' cases with --cases.");
+
+  if (args.json) {
+    Json rows = Json::array();
+    for (const Measured& m : all)
+      rows.push_back({{"op", m.op},
+                      {"case", m.label},
+                      {"operands", m.types},
+                      {"kernel", m.kernel},
+                      {"best_ms", m.best_ms},
+                      {"median_ms", m.median_ms},
+                      {"gflops", m.cost.flops / m.best_ms * 1e-6},
+                      {"gb_per_s", m.cost.bytes / m.best_ms * 1e-6}});
+    out += dump({{"peaks",
+                  {{"gflops", peaks.gflops},
+                   {"copy_gb_per_s", peaks.copy_gbs},
+                   {"read_gb_per_s", peaks.read_gbs},
+                   {"simd", peaks.target}}},
+                 {"ops", rows}});
+    return 0;
+  }
+  out += str("peaks (", peaks.target, "): ", number_text(peaks.gflops), " GFLOP/s f32, copy ",
+             number_text(peaks.copy_gbs), " GB/s, read ", number_text(peaks.read_gbs), " GB/s\n");
+  std::vector<std::vector<std::string>> rows = {
+      {"op", "case", "best ms", "median", "GFLOP/s", "of peak", "GB/s", "of copy", "kernel"}};
+  for (const Measured& m : all)
+    rows.push_back({m.op, m.label, number_text(m.best_ms), number_text(m.median_ms), rate(m.cost.flops, m.best_ms),
+                    percent(m.cost.flops, m.best_ms, peaks.gflops), rate(m.cost.bytes, m.best_ms),
+                    percent(m.cost.bytes, m.best_ms, peaks.copy_gbs), m.kernel});
+  out += table_text(rows);
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Work& work) {
+  CLI::App* sub = app.add_subcommand("bench", "measure ops beside the machine's peaks");
+  auto args = std::make_shared<BenchArgs>();
+  add_value(*sub, "--op", args->op, "NAME", "the op, or 'all'")->required();
+  add_value(*sub, "--device", args->device, "NAME", "where to run; by default the best device");
+  sub->add_option("--threads", args->threads, "threads of the cpu device; by default all cores")->type_name("N");
+  sub->add_option("--seconds", args->seconds, "how long to repeat each case (0.3)")->type_name("S");
+  add_value(*sub, "--cases", args->cases, "DIR",
+            "measure the tests' cases too, as op_tests --write_cases=DIR writes them");
+  sub->add_flag("--json", args->json, "write JSON");
+  sub->footer(
+      "Times are the best of all repetitions and their median. GFLOP/s count a multiply-add as two; GB/s count every\n"
+      "operand and result once. Peaks are measured first: multiply-adds in registers, memcpy and reads of 256 MiB.\n"
+      "\n"
+      "Examples:\n"
+      "  rlx bench --op softmax\n"
+      "  rlx bench --op all --threads 1 --json\n");
+  sub->callback([args, &work] { work = [args](std::string& out) { return bench(*args, out); }; });
+}
+
+}  // namespace rlx::cli
