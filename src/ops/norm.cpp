@@ -1,6 +1,11 @@
 #include "rlx/ops/norm.h"
 
+#include "ops/in_f32.h"
 #include "ops/infer.h"
+#include "rlx/ops/activation.h"
+#include "rlx/ops/binary.h"
+#include "rlx/ops/reduce.h"
+#include "rlx/ops/reshape.h"
 
 namespace rlx::ops {
 
@@ -71,6 +76,25 @@ Types infer_group_norm(const InferCall& call) {
   return call.input(0);
 }
 
+// The variance in two passes: the difference of two means would cancel.
+Values decompose_group_norm(const DecomposeCall& call) {
+  const auto& attrs = call.attrs<GroupNormAttrs>();
+  const Values in = in_f32(call.inputs());
+  const Value& x = in[0];
+  const Shape shape = x.shape();
+  SymbolTable& symbols = x.graph().symbols();
+  const std::vector<Dim> pixels(shape.begin() + 2, shape.end());
+  const Dim group = symbols.mul(symbols.div(shape[1], attrs.num_groups), symbols.product(pixels));
+  const Value rows = reshape(x, {.new_shape = {shape[0], attrs.num_groups, group}});
+  const Value centered = rows - reduce_mean(rows, {.axes = {2}, .keep_dim = true});
+  const Value variance = reduce_mean(centered * centered, {.axes = {2}, .keep_dim = true});
+  const Value unit = centered / sqrt(variance + scalar_like(x, attrs.eps));
+  std::vector<Dim> per_channel(static_cast<size_t>(shape.rank()) - 1, Dim(1));
+  per_channel[0] = shape[1];
+  const Value gamma = reshape(in[1], {.new_shape = per_channel}), beta = reshape(in[2], {.new_shape = per_channel});
+  return {as_dtype(reshape(unit, {.new_shape = shape.dims()}) * gamma + beta, call.input(0).dtype())};
+}
+
 Types infer_layer_norm_backward(const InferCall& call) {
   const Shape params = check_trailing<LayerNormAttrs>(call);
   require_param(call, 1, params, "Gamma");
@@ -105,12 +129,14 @@ bool mixes_all_but_batch(const Attrs&, int64_t, int64_t axis) { return axis >= 1
 bool mixes_all(const Attrs&, int64_t, int64_t) { return true; }
 
 constexpr OpDef norm(std::string_view name, int min_inputs, Types (*infer)(const InferCall&),
-                     bool (*mixes)(const Attrs&, int64_t, int64_t), std::string_view doc) {
+                     bool (*mixes)(const Attrs&, int64_t, int64_t), std::string_view doc,
+                     Values (*decompose)(const DecomposeCall&) = nullptr) {
   return {.name = name,
           .category = "Normalisation",
           .min_inputs = min_inputs,
           .max_inputs = 3,
           .infer = infer,
+          .decompose = decompose,
           .mixes_axis = mixes,
           .traits = {.in_place = 0b1},
           .doc = doc};
@@ -140,7 +166,8 @@ constinit const Op<LayerNorm2dAttrs> layer_norm2d{norm("layer_norm2d", 3, infer_
                                                        "layer_norm over the channels of [N, C, H, W], at each pixel.")};
 constinit const Op<GroupNormAttrs> group_norm{
     norm("group_norm", 3, infer_group_norm, mixes_all_but_batch,
-         "Normalises each group of channels of [N, C, ...] as one, then scales and shifts each channel.")};
+         "Normalises each group of channels of [N, C, ...] as one, then scales and shifts each channel.",
+         decompose_group_norm)};
 
 constinit const Op<LayerNormAttrs> layer_norm_backward{
     backward("layer_norm_backward", 3, infer_layer_norm_backward,

@@ -17,7 +17,7 @@ namespace rlx::passes {
 struct Signature {
   const OpDef& op;
   const Attrs& attrs;
-  std::span<const TensorType> inputs;
+  std::span<const TensorType> inputs, outputs;
 };
 
 struct Limits {

@@ -167,12 +167,10 @@ class Lowering {
     if (!fits(node, {&cond, &body}, carried)) return std::nullopt;
     if (output_types(body) != carried) return stays(node, "RegionTypes", "The body changes the carried types.");
     Values values = captured(node, 0);
-    std::optional<Value> active;
     for (int64_t n = 0; n < *attrs.max_iterations; ++n) {
-      const Value more = truth(inline_region(rw_, cond, values)[0]);
-      active = active ? ops::where(*active, more, *active) : more;
+      const Value active = truth(inline_region(rw_, cond, values)[0]);
       const Values next = inline_region(rw_, body, values);
-      for (size_t i = 0; i < values.size(); ++i) values[i] = ops::where(*active, next[i], values[i]);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = ops::where(active, next[i], values[i]);
     }
     return values;
   }

@@ -23,8 +23,10 @@ static constexpr Pass kPipeline[] = {
     // Before the fusions: what the target cannot run as one op, they see as primitives. Each decomposition consists of
     // ops of a lower rank (layer, block, fused, composite, primitive), so repeating it ends.
     {.name = "decompose_unclaimed", .run = decompose_unclaimed, .numerics = Numerics::kDecompose, .repeat = true},
-    // What the decompositions left: identity transposes, reshapes of reshapes.
+    // What the decompositions left: constants in another shape, reshapes of reshapes, the same cast twice.
+    {.name = "fold_constants", .run = fold_constants},
     {.name = "simplify", .run = simplify, .repeat = true},
+    {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
     {.name = "eliminate_dead_code", .run = eliminate_dead_code},
 };
 

@@ -46,16 +46,24 @@ bool Rewriter::is_static(ValueId old) {
   return static_[static_cast<size_t>(before_.place(old).node)];
 }
 
-bool Rewriter::claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs) const {
-  return !context_.claims || context_.claims({op, attrs, inputs});
+bool Rewriter::claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs) {
+  if (!context_.claims) return true;
+  if (!trial_symbols_) trial_symbols_ = before_.symbols();
+  try {
+    const Types outputs = infer_types(op, inputs, attrs, *trial_symbols_);
+    return context_.claims({op, attrs, inputs, outputs});
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::kInvalid) throw;
+    return false;
+  }
 }
 
 bool Rewriter::claims(const Node& node) const {
   if (!context_.claims) return true;
-  std::vector<TensorType> types;
-  types.reserve(node.inputs.size());
-  for (const ValueId id : node.inputs) types.push_back(before_.type(id));
-  return claims(*node.op, node.attrs, types);
+  std::vector<TensorType> inputs, outputs;
+  for (const ValueId id : node.inputs) inputs.push_back(before_.type(id));
+  for (const Result& r : node.results) outputs.push_back(r.type);
+  return context_.claims({*node.op, node.attrs, inputs, outputs});
 }
 
 void Rewriter::for_each(const std::function<std::optional<Values>(const Node&)>& visit) {

@@ -78,7 +78,8 @@ class Rewriter {
   const Node& producer(ValueId old) const { return before_.node_of(old); }
   // A param, a constant, or computed from such alone: fixed once the weights are set.
   bool is_static(ValueId old);
-  bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs) const;
+  // Would the target run such a node, which need not exist yet? False where the op does not take these operands.
+  bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs);
   bool claims(const Node& node) const;
 
   // Calls `visit` for every node in order. nullopt keeps the node (its ids stay, its operands follow); values replace
@@ -132,7 +133,8 @@ class Rewriter {
   bool is_region_;
   bool drop_dead_ = false;
   std::optional<UseInfo> uses_;
-  std::vector<bool> static_;  // by node; empty until asked
+  std::vector<bool> static_;                  // by node; empty until asked
+  std::optional<SymbolTable> trial_symbols_;  // for types of nodes that may never be built
 
   // Built only from the first replacement on: a pass that finds nothing costs a walk.
   std::optional<Graph> out_;

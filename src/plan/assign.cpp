@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "rlx/shape.h"
@@ -84,6 +86,98 @@ int64_t place(std::span<Block> blocks, const std::vector<int32_t>& order) {
   return arena;
 }
 
+// How many pairs of blocks live at the same time: what place() looks at.
+int64_t count_pairs(std::span<const Block> blocks) {
+  std::vector<int64_t> born(static_cast<size_t>(steps_of(blocks)) + 1), dead(born.size());
+  for (const Block& b : blocks) {
+    ++born[static_cast<size_t>(b.birth)];
+    ++dead[static_cast<size_t>(b.death) + 1];
+  }
+  int64_t alive = 0, pairs = 0;
+  for (size_t t = 0; t < born.size(); ++t) {
+    alive -= dead[t];
+    pairs += born[t] * alive + born[t] * (born[t] - 1) / 2;
+    alive += born[t];
+  }
+  return pairs;
+}
+
+// Free ranges of an arena that grows at its end, as a heap has them; the smallest that fits is taken.
+class FreeRanges {
+ public:
+  int64_t take(int64_t size) {
+    const auto fit = by_size_.lower_bound({size, 0});
+    if (fit != by_size_.end()) {
+      const auto [bytes, at] = *fit;
+      erase(at, bytes);
+      if (bytes > size) insert(at + size, bytes - size);
+      return at;
+    }
+    int64_t at = end_;
+    if (const auto last = by_offset_.rbegin(); last != by_offset_.rend() && last->first + last->second == end_) {
+      at = last->first;  // grows the range at the end
+      erase(at, last->second);
+    }
+    end_ = checked_add(at, size);
+    return at;
+  }
+
+  void give(int64_t at, int64_t size) {
+    auto next = by_offset_.lower_bound(at);
+    if (next != by_offset_.end() && next->first == at + size) {
+      const auto [offset, bytes] = *next;
+      size += bytes;
+      erase(offset, bytes);
+    }
+    next = by_offset_.lower_bound(at);
+    if (next != by_offset_.begin()) {
+      const auto [offset, bytes] = *std::prev(next);
+      if (offset + bytes == at) {
+        erase(offset, bytes);
+        at = offset;
+        size += bytes;
+      }
+    }
+    insert(at, size);
+  }
+
+  int64_t end() const { return end_; }
+
+ private:
+  void insert(int64_t at, int64_t size) {
+    by_offset_[at] = size;
+    by_size_.emplace(size, at);
+  }
+  void erase(int64_t at, int64_t size) {
+    by_offset_.erase(at);
+    by_size_.erase({size, at});
+  }
+
+  std::map<int64_t, int64_t> by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+  int64_t end_ = 0;
+};
+
+// As an allocator would at run time, blocks of one step by size. Fast whatever lives how long.
+int64_t place_in_time(std::span<Block> blocks) {
+  std::vector<int32_t> births(blocks.size());
+  std::iota(births.begin(), births.end(), 0);
+  std::vector<int32_t> deaths = births;
+  const auto at = [&](int32_t i) -> const Block& { return blocks[static_cast<size_t>(i)]; };
+  std::stable_sort(births.begin(), births.end(), [&](int32_t a, int32_t b) {
+    return at(a).birth != at(b).birth ? at(a).birth < at(b).birth : at(a).size > at(b).size;
+  });
+  std::stable_sort(deaths.begin(), deaths.end(), [&](int32_t a, int32_t b) { return at(a).death < at(b).death; });
+  FreeRanges free;
+  size_t next_dead = 0;
+  for (const int32_t i : births) {
+    for (; next_dead < deaths.size() && at(deaths[next_dead]).death < at(i).birth; ++next_dead)
+      if (const Block& dead = at(deaths[next_dead]); dead.size > 0) free.give(dead.offset, dead.size);
+    blocks[static_cast<size_t>(i)].offset = at(i).size > 0 ? free.take(at(i).size) : 0;
+  }
+  return free.end();
+}
+
 // Largest key first, ties in the given order.
 std::vector<int32_t> sorted_by(std::span<const Block> blocks, const std::function<double(const Block&)>& key) {
   std::vector<int32_t> order(blocks.size());
@@ -131,6 +225,10 @@ int64_t largest_live(std::span<const Block> blocks) {
 
 int64_t assign(std::span<Block> blocks, int64_t lower_bound) {
   if (blocks.empty()) return 0;
+  // The orders below look at every pair of blocks that live together: half a second for this many.
+  constexpr int64_t kMostPairs = 20'000'000;
+  int64_t smallest = place_in_time(blocks);
+  if (smallest == lower_bound || count_pairs(blocks) > kMostPairs) return smallest;
   const auto length = [](const Block& b) { return static_cast<double>(b.death - b.birth + 1); };
   const std::function<std::vector<int32_t>()> orders[] = {
       [&] { return sorted_by(blocks, [](const Block& b) { return static_cast<double>(b.size); }); },
@@ -139,13 +237,16 @@ int64_t assign(std::span<Block> blocks, int64_t lower_bound) {
       [&] { return sorted_by(blocks, length); },
       [&] { return sorted_by(blocks, [](const Block& b) { return -static_cast<double>(b.birth); }); },
   };
-  int64_t smallest = -1;
   std::vector<int64_t> offsets(blocks.size());
+  const auto keep = [&] {
+    for (size_t i = 0; i < blocks.size(); ++i) offsets[i] = blocks[i].offset;
+  };
+  keep();
   for (const auto& order : orders) {
     const int64_t arena = place(blocks, order());
-    if (smallest < 0 || arena < smallest) {
+    if (arena < smallest) {
       smallest = arena;
-      for (size_t i = 0; i < blocks.size(); ++i) offsets[i] = blocks[i].offset;
+      keep();
     }
     if (smallest == lower_bound) break;
   }

@@ -46,10 +46,12 @@ class Planner {
   int32_t& birth(int32_t root) { return birth_[static_cast<size_t>(root)]; }
   int32_t& death(int32_t root) { return death_[static_cast<size_t>(root)]; }
 
-  // The root whose bytes this one uses: itself, or the operand it overwrites.
-  int32_t owner(int32_t root) const {
-    while (owner_[static_cast<size_t>(root)] != root) root = owner_[static_cast<size_t>(root)];
-    return root;
+  // The root whose bytes this one uses: itself, or the first of the operands that overwrote each other.
+  int32_t owner(int32_t root) const { return owner_[static_cast<size_t>(root)]; }
+  // `root` was written before, so its own owner is known and stays: chains never grow longer than one.
+  void overwrite(int32_t root, int32_t by) {
+    owner_[static_cast<size_t>(by)] = owner(root);
+    plan_.shared.emplace_back(by, root);
   }
 
   // First and last position in the order at which each root is alive; outputs live past the last step.
@@ -97,9 +99,8 @@ class Planner {
       const Step& step = step_at(death(state));
       if (birth(value) != death(state) || !reads_only_whole(step, state) || !may_share_all(step, value, state))
         continue;
-      owner_[static_cast<size_t>(value)] = state;
+      overwrite(state, value);
       plan_.update_in_place[u] = 1;
-      plan_.shared.emplace_back(value, state);
     }
   }
 
@@ -115,8 +116,7 @@ class Planner {
         if (facts_.value(written).size_bytes != facts_.value(root).size_bytes) continue;
         if (!reads_only_whole(step, root) || !may_share_all(step, written, root)) continue;
         if (!taken.insert(root).second) continue;
-        owner_[static_cast<size_t>(written)] = root;
-        plan_.shared.emplace_back(written, root);
+        overwrite(root, written);
       }
     }
   }
@@ -174,7 +174,7 @@ class Planner {
   void place_views() {
     for (size_t v = 0; v < problem_.values.size(); ++v) {
       if (problem_.values[v].view_of < 0) continue;
-      const Root root = root_of(problem_, static_cast<int32_t>(v));
+      const Root& root = facts_.roots[v];
       plan_.slots[v] = {plan_.slots[static_cast<size_t>(root.value)].offset + root.offset_bytes,
                         problem_.values[v].size_bytes};
     }

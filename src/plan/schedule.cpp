@@ -17,7 +17,15 @@ Root root_of(const Problem& problem, int32_t value) {
 }
 
 Facts::Facts(const Problem& p) : problem(p), roots(p.values.size()), is_output(p.values.size()) {
-  for (size_t v = 0; v < p.values.size(); ++v) roots[v] = root_of(p, static_cast<int32_t>(v)).value;
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    const Value& value = p.values[v];
+    if (value.view_of < 0 || value.view_of >= static_cast<int32_t>(v)) {
+      roots[v] = root_of(p, static_cast<int32_t>(v));
+      continue;
+    }
+    const Root& of = roots[static_cast<size_t>(value.view_of)];  // known already: a chain of views is not walked again
+    roots[v] = {of.value, of.offset_bytes + value.view_offset_bytes};
+  }
   for (const int32_t v : p.outputs) is_output[static_cast<size_t>(root(v))] = true;
   for (const Update& u : p.updates) is_output[static_cast<size_t>(root(u.value))] = true;
 }

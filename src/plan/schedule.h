@@ -11,12 +11,12 @@ namespace rlx::plan {
 // A problem with the questions the planner asks often answered once.
 struct Facts {
   explicit Facts(const Problem& p);
-  int32_t root(int32_t v) const { return roots[static_cast<size_t>(v)]; }
+  int32_t root(int32_t v) const { return roots[static_cast<size_t>(v)].value; }
   const Value& value(int32_t v) const { return problem.values[static_cast<size_t>(v)]; }
   bool planned(int32_t root) const { return value(root).region == Region::kActivation && value(root).size_bytes > 0; }
 
   const Problem& problem;
-  std::vector<int32_t> roots;
+  std::vector<Root> roots;
   std::vector<bool> is_output;  // by root: read after the last step
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "rlx/ops.h"
+#include "support/random_patterns.h"
 
 namespace rlx::test {
 
@@ -74,6 +75,7 @@ class Maker {
         &Maker::branch, &Maker::reshape, &Maker::narrow, &Maker::state_like, &Maker::matmul,  &Maker::reduce,
         &Maker::topk,   &Maker::cumsum,  &Maker::norm,   &Maker::gather,     &Maker::residual};
     try {
+      if (rng_.chance(options_.patterns)) return pattern();
       (this->*kMakers[rng_.integer(0, std::size(kMakers) - 1)])();
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::kInvalid) throw;  // what was made of it already stays, used by nobody
@@ -83,6 +85,16 @@ class Maker {
   void add(const Value& v) {
     const auto n = v.shape().try_elements();
     if (!n || *n <= 4096) values_.push_back(v);
+  }
+
+  void pattern() {
+    PatternSite site{.rng = rng_,
+                     .graph = g(),
+                     .params = out_.params,
+                     .pick = [&] { return pick_float(); },
+                     .symbols = options_.symbols,
+                     .regions = options_.regions};
+    for (const Value& v : random_pattern(site)) add(v);
   }
 
   void binary() {
@@ -174,7 +186,7 @@ class Maker {
       return;
     const Value values = ops::topk(x, {.k = 1});
     if (rng_.chance(0.7)) add(values);
-    if (rng_.chance(0.7)) add(ops::cast(values.result(1), {.to = DType::F32}));
+    if (!options_.smooth && rng_.chance(0.7)) add(ops::cast(values.result(1), {.to = DType::F32}));
   }
 
   void cumsum() {
@@ -207,6 +219,7 @@ class Maker {
   }
 
   void compare() {
+    if (options_.smooth) return;
     const Value a = pick_float(), b = pick_float();
     add(ops::where(ops::lt(a, b), a, b));
   }
@@ -214,7 +227,7 @@ class Maker {
   void cast() {
     const DType types[] = {DType::F32, DType::F16, DType::I32, DType::F64};
     const Value x = pick();
-    const Value y = ops::cast(x, {.to = types[rng_.integer(0, 3)]});
+    const Value y = ops::cast(x, {.to = types[rng_.integer(0, 3) * (options_.smooth ? 0 : 1)]});
     add(y);
     add(ops::cast(y, {.to = DType::F32}));
   }

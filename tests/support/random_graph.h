@@ -18,7 +18,9 @@ struct RandomGraphOptions {
   int64_t nodes = 25;
   bool states = true;
   bool regions = true;
-  bool symbols = false;  // axis 0 of the inputs is a symbol (kBatch)
+  bool symbols = false;    // axis 0 of the inputs is a symbol (kBatch)
+  double patterns = 0.25;  // how much of it are patterns that passes look for
+  bool smooth = false;     // no op that makes much of a small difference: comparisons, casts to integers
 };
 
 RandomGraph random_graph(Rng& rng, const RandomGraphOptions& options = {});
