@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rlx::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Twelve independent chains: more than latency times throughput on any machine so far. Returns the number of operations.
+// Twelve independent chains: more than latency times throughput on any machine so far. Returns the number of
+// operations.
 int64_t multiply_add(int64_t rounds, float* sink) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;

@@ -105,7 +105,9 @@ struct OneDnn {
     using M = dnnl::memory;
     const auto f32 = M::data_type::f32;
     const bool batched = s.batch > 1;
-    const auto dims = [&](int64_t rows, int64_t cols) { return batched ? M::dims{s.batch, rows, cols} : M::dims{rows, cols}; };
+    const auto dims = [&](int64_t rows, int64_t cols) {
+      return batched ? M::dims{s.batch, rows, cols} : M::dims{rows, cols};
+    };
     const auto rowmajor = batched ? M::format_tag::abc : M::format_tag::ab;
     const auto turned = batched ? M::format_tag::acb : M::format_tag::ba;
     const M::desc da(dims(s.m, s.k), f32, rowmajor), dc(dims(s.m, s.n), f32, rowmajor);
@@ -175,8 +177,8 @@ int main(int argc, char** argv) {
   std::printf(" none (libopenblas-dev and libdnnl-dev were not found)");
 #endif
   std::printf("\nGFLOP/s; 'packed': B is a weight, laid out beforehand; ratios are to the best peer\n");
-  std::printf("%-34s %5s %5s %5s %5s | %7s %7s | %7s %7s %7s | %6s %6s\n", "shape", "batch", "m", "n", "k", "packed", "plain",
-              "OpenBL", "dnn pk", "dnn pl", "packed", "plain");
+  std::printf("%-34s %5s %5s %5s %5s | %7s %7s | %7s %7s %7s | %6s %6s\n", "shape", "batch", "m", "n", "k", "packed",
+              "plain", "OpenBL", "dnn pk", "dnn pl", "packed", "plain");
 
   ThreadPool pool(kThreads);
   Score packed_score, plain_score, task_score;

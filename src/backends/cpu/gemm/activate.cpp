@@ -27,7 +27,8 @@ void activate(ops::ActivationKind kind, float* x, int64_t n) {
     case K::kGelu: return map(x, n, [](double v) { return 0.5 * v * std::erfc(-v * M_SQRT1_2); });
     case K::kSilu: return map(x, n, [](double v) { return v / (1 + std::exp(-v)); });
     case K::kGeluApprox:
-      return map(x, n, [](double v) { return v / (1 + std::exp(-2 * 0.7978845608028654 * (v + 0.044715 * v * v * v))); });
+      return map(x, n,
+                 [](double v) { return v / (1 + std::exp(-2 * 0.7978845608028654 * (v + 0.044715 * v * v * v))); });
     case K::kRound: return map(x, n, [](double v) { return std::nearbyint(v); });
     case K::kSin: return map(x, n, [](double v) { return std::sin(v); });
     case K::kCos: return map(x, n, [](double v) { return std::cos(v); });

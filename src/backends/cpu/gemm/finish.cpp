@@ -1,3 +1,11 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/finish.cpp"
+#include "backends/cpu/simd_targets.h"
+//
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -5,12 +13,6 @@
 #include "backends/cpu/gemm/activate.h"
 #include "backends/cpu/gemm/kernels.h"
 #include "core/convert.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/gemm/finish.cpp"
-#include "backends/cpu/simd_targets.h"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::gemm::HWY_NAMESPACE {
@@ -41,9 +43,9 @@ void add_row(const Matrix& x, int64_t row, int64_t n, float* y) {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     const hn::Rebind<hwy::float16_t, D> dh;
     for (; i + lanes <= n; i += lanes)
-      hn::StoreU(hn::Add(hn::LoadU(d, y + i),
-                         hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p + i)))),
-                 d, y + i);
+      hn::StoreU(
+          hn::Add(hn::LoadU(d, y + i), hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p + i)))),
+          d, y + i);
   }
 #endif
   const auto load = x.dtype == DType::F16 ? f16_to_double : bf16_to_double;
@@ -98,7 +100,8 @@ void finish_block(const Finish& f) {
       const int64_t n = std::min(kChunk, f.cols - col);
       const auto at = [&](auto m) {
         if (m.data) {
-          using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(m.data)>>, const std::byte, std::byte>;
+          using Byte =
+              std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(m.data)>>, const std::byte, std::byte>;
           m.data = static_cast<Byte*>(m.data) + col * m.col_stride * static_cast<int64_t>(size_of(m.dtype));
         }
         return m;

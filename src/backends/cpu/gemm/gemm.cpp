@@ -183,10 +183,10 @@ class Product {
   void multiply_block(int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
     const int64_t panel = kernels_.panel();
     const Sums block = sums(first_row_ + panel_row(i0), first_col_ + j0 * panel, (j1 - j0) * panel);
-    int64_t depth = 0;
-    for (int64_t k0 = 0; k0 == 0 || k0 < g_.k; k0 += depth) {
+    bool last = false;
+    for (int64_t k0 = 0, depth = 0; !last; k0 += depth) {  // once for k = 0, which makes zeros
       depth = next_depth(k0);
-      const bool last = k0 + depth >= g_.k;
+      last = k0 + depth >= g_.k;
       int64_t width = 1;
       for (int64_t j = j0; j < j1; j += width) {
         const PanelB b = panel_b(j);

@@ -12,8 +12,8 @@ constexpr int kMaxRows = 14;
 constexpr int kMaxWideRows = 3;
 constexpr int kWidePanels[kMaxWideRows + 1] = {0, 4, 2, 2};
 
-// C[rows, cols] (+)= A[rows, k] · B[k, cols]: the whole of C in registers. B is a panel whose rows lie b_k apart and are
-// as wide as the tile; when the tile is wider than one panel, the next one begins b_panel further.
+// C[rows, cols] (+)= A[rows, k] · B[k, cols]: the whole of C in registers. B is a panel whose rows lie b_k apart and
+// are as wide as the tile; when the tile is wider than one panel, the next one begins b_panel further.
 struct Tile {
   int64_t k;
   const float* a;

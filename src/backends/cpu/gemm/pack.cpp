@@ -1,14 +1,16 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/pack.cpp"
+#include "backends/cpu/simd_targets.h"
+//
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/gemm/kernels.h"
 #include "core/convert.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/gemm/pack.cpp"
-#include "backends/cpu/simd_targets.h"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::gemm::HWY_NAMESPACE {
@@ -60,7 +62,7 @@ void transpose(const T* src, int64_t line, int64_t lines, int64_t length, int64_
 template <class T>
 void pack_lines(const T* src, int64_t line, int64_t step, int64_t lines, int64_t length, int64_t wide, float* dst) {
 #if HWY_TARGET != HWY_SCALAR
-  if (step == 1) return transpose(src, line, lines, length, wide, dst);
+  if (step == 1 && lines > 0) return transpose(src, line, lines, length, wide, dst);
   if (line == 1) {
     const hn::ScalableTag<float> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));

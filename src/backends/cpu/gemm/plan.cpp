@@ -7,7 +7,7 @@ namespace rlx::cpu::gemm {
 
 namespace {
 
-constexpr int64_t kFew = 8;                   // rows of a product that is limited by reading B
+constexpr int64_t kFew = 8;                     // rows of a product that is limited by reading B
 constexpr int64_t kPackedA = int64_t{4} << 20;  // bytes packed at once: they should still be in the L3 cache when used
 constexpr int64_t kPackedB = int64_t{8} << 20;
 constexpr int64_t kSumsCols = 512;

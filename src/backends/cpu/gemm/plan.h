@@ -13,8 +13,8 @@ enum class Way {
 
 struct Plan {
   Way way;
-  bool swap;            // compute Cᵀ = Bᵀ·Aᵀ; the fields below are those of the swapped product
-  bool copy_a, copy_b;  // packed first
+  bool swap;                     // compute Cᵀ = Bᵀ·Aᵀ; the fields below are those of the swapped product
+  bool copy_a, copy_b;           // packed first
   int64_t pass_rows, pass_cols;  // so much of A and B is packed at once
   int64_t a_bytes, b_bytes;      // of scratch: packed A, packed B or its last panel
   int64_t sums_bytes;            // of scratch, per thread: sums that cannot be made in C

@@ -1,15 +1,17 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/tiles.cpp"
+#include "backends/cpu/simd_targets.h"
+//
+#include <hwy/foreach_target.h>
+//
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "backends/cpu/gemm/kernels.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/gemm/tiles.cpp"
-#include "backends/cpu/simd_targets.h"
-#include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::gemm::HWY_NAMESPACE {
@@ -39,7 +41,8 @@ void tile(const Tile& t) {
   constexpr int kGroups = (kRows + 2) / 3;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t k = t.k, b_k = t.b_k, a_k = t.a_k, c_row = t.c_row, a_row = t.a_row;
-  // Three rows share a pointer (x86 addresses base + 0, 1 and 2 strides): a pointer per row would not fit the registers.
+  // Three rows share a pointer (x86 addresses base + 0, 1 and 2 strides): a pointer per row would not fit the
+  // registers.
   const float* a[kGroups];
 #pragma GCC unroll 16
   for (int g = 0; g < kGroups; ++g) a[g] = t.a + 3 * g * a_row;
@@ -227,7 +230,8 @@ constexpr void set_type(TileKernels& table, int type) {
   [&]<int... kRows>(std::integer_sequence<int, kRows...>) {
     ((table.tile[type][kRows] = tile_fn<kRows, 2, T>()), ...);
     if constexpr (std::is_same_v<T, float>) ((table.half_tile[kRows] = tile_fn<kRows, 1, T>()), ...);
-  }(std::make_integer_sequence<int, kMaxRows + 1>());
+  }
+  (std::make_integer_sequence<int, kMaxRows + 1>());
   table.wide_tile[type][1] = tile<1, 2 * kWidePanels[1], T>;
   table.wide_tile[type][2] = tile<2, 2 * kWidePanels[2], T>;
   table.wide_tile[type][3] = tile<3, 2 * kWidePanels[3], T>;
