@@ -20,6 +20,21 @@ bool floats(const Signature& s) {
   return (is_small_float(s.input(kOperands).dtype) && ...);
 }
 
+// Products: B packed once where it is a weight ("packed"), else as it is.
+extern const host::Packing kMatmulPacking;
+bool matmul_supports(const Signature& s);
+bool matmul_packed_supports(const Signature& s);
+int64_t matmul_scratch(const Signature& s, int threads);
+int64_t matmul_packed_scratch(const Signature& s, int threads);
+void matmul(const Call& call);
+void matmul_packed(const Call& call);
+void fused_matmul_bias_act(const Call& call);
+void fused_matmul_bias_act_packed(const Call& call);
+int64_t grouped_matmul_scratch(const Signature& s, int threads);
+int64_t grouped_matmul_packed_scratch(const Signature& s, int threads);
+void grouped_matmul(const Call& call);
+void grouped_matmul_packed(const Call& call);
+
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);
 
