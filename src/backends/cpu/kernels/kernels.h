@@ -34,6 +34,32 @@ int64_t grouped_matmul_scratch(const Signature& s, int threads);
 int64_t grouped_matmul_packed_scratch(const Signature& s, int threads);
 void grouped_matmul(const Call& call);
 void grouped_matmul_packed(const Call& call);
+// Element-wise ops run as programs over blocks: elementwise.cpp. One row serves them all, by op.
+bool elementwise_op_supports(const OpDef& op, const Signature& s);
+int64_t elementwise_op_scratch(const OpDef& op, const Signature& s, int threads);
+void elementwise_op(const OpDef& op, const Call& call);
+template <const auto& kOp>
+constexpr host::KernelRow elementwise_row() {
+  return {&kOp, [](const Call& call) { elementwise_op(kOp, call); },
+          [](const Signature& s) { return elementwise_op_supports(kOp, s); }, "blocks",
+          [](const Signature& s, int threads) { return elementwise_op_scratch(kOp, s, threads); }};
+}
+
+bool activation_backward_supports(const Signature& s);
+int64_t activation_backward_scratch(const Signature& s, int threads);
+void activation_backward(const Call& call);
+bool batch_elementwise_region_supports(const Signature& s);
+int64_t batch_elementwise_region_scratch(const Signature& s, int threads);
+void batch_elementwise_region(const Call& call);
+bool elementwise_region_supports(const Signature& s);
+int64_t elementwise_region_scratch(const Signature& s, int threads);
+void elementwise_region(const Call& call);
+bool fused_swiglu_supports(const Signature& s);
+int64_t fused_swiglu_scratch(const Signature& s, int threads);
+void fused_swiglu(const Call& call);
+bool relu_backward_supports(const Signature& s);
+int64_t relu_backward_scratch(const Signature& s, int threads);
+void relu_backward(const Call& call);
 
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);

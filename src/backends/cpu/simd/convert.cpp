@@ -9,15 +9,14 @@
 #include <cstring>
 
 #include "backends/cpu/simd/convert.h"
+#include "backends/cpu/simd/half-inl.h"
 #include "rlx/error.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
-using F16 = hn::Rebind<hwy::float16_t, F32>;
-using U16 = hn::Rebind<uint16_t, F32>;
-using U32 = hn::RebindToUnsigned<F32>;
+using U16 = HalfBits<F32>;
 
 // A vector of n < Lanes elements goes through a buffer, so that the loops below have one body.
 template <class Load, class Store>
@@ -39,50 +38,36 @@ HWY_INLINE void for_each_vector(int64_t n, int64_t from_size, int64_t to_size, c
 
 void F16ToF32(const void* from, float* to, int64_t n) {
   const F32 d;
-  const F16 h;
+  const U16 h;
   for_each_vector(
       n, 2, 4, from, to,
-      [&](const char* p)
-          HWY_ATTR { return hn::PromoteTo(d, hn::LoadU(h, reinterpret_cast<const hwy::float16_t*>(p))); },
+      [&](const char* p) HWY_ATTR { return f16_to_f32(d, hn::LoadU(h, reinterpret_cast<const uint16_t*>(p))); },
       [&](auto v, char* p) HWY_ATTR { hn::StoreU(v, d, reinterpret_cast<float*>(p)); });
 }
 
 void F32ToF16(const float* from, void* to, int64_t n) {
   const F32 d;
-  const F16 h;
+  const U16 h;
   for_each_vector(
       n, 4, 2, from, to, [&](const char* p) HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const float*>(p)); },
-      [&](auto v, char* p) HWY_ATTR { hn::StoreU(hn::DemoteTo(h, v), h, reinterpret_cast<hwy::float16_t*>(p)); });
+      [&](auto v, char* p) HWY_ATTR { hn::StoreU(f32_to_f16(d, v), h, reinterpret_cast<uint16_t*>(p)); });
 }
 
 void BF16ToF32(const void* from, float* to, int64_t n) {
   const F32 d;
   const U16 h;
-  const U32 u;
   for_each_vector(
       n, 2, 4, from, to,
-      [&](const char* p) HWY_ATTR {
-        return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(u, hn::LoadU(h, reinterpret_cast<const uint16_t*>(p)))));
-      },
+      [&](const char* p) HWY_ATTR { return bf16_to_f32(d, hn::LoadU(h, reinterpret_cast<const uint16_t*>(p))); },
       [&](auto v, char* p) HWY_ATTR { hn::StoreU(v, d, reinterpret_cast<float*>(p)); });
 }
 
-// Nearest, ties to even; a NaN keeps its upper bits and becomes quiet.
 void F32ToBF16(const float* from, void* to, int64_t n) {
   const F32 d;
   const U16 h;
-  const U32 u;
   for_each_vector(
       n, 4, 2, from, to, [&](const char* p) HWY_ATTR { return hn::LoadU(d, reinterpret_cast<const float*>(p)); },
-      [&](auto v, char* p) HWY_ATTR {
-        const auto bits = hn::BitCast(u, v);
-        const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1));
-        const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7FFF)));
-        const auto quiet = hn::Or(bits, hn::Set(u, 0x0040'0000));
-        const auto is_nan = hn::MaskFromVec(hn::BitCast(u, hn::VecFromMask(d, hn::IsNaN(v))));
-        const auto kept = hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded));
-        hn::StoreU(hn::TruncateTo(h, kept), h, reinterpret_cast<uint16_t*>(p));
-      });
+      [&](auto v, char* p) HWY_ATTR { hn::StoreU(f32_to_bf16(d, v), h, reinterpret_cast<uint16_t*>(p)); });
 }
 
 }  // namespace rlx::cpu::HWY_NAMESPACE

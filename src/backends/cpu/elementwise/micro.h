@@ -1,0 +1,151 @@
+// The functions that element-wise programs are made of: each computes one block of lanes from up to three others.
+//
+// A block holds its values as f32 (F32, F16, BF16), as i32 (I32, I16, I8, U8, Bool as 0 or 1) or as i64 (I64) lanes.
+#pragma once
+
+#include <cstdint>
+
+#include "rlx/dtype.h"
+
+namespace rlx::cpu {
+
+enum class Lane : uint8_t { kF32, kI32, kI64, kNone };
+
+constexpr Lane lane_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+    case DType::F16:
+    case DType::BF16: return Lane::kF32;
+    case DType::I32:
+    case DType::I16:
+    case DType::I8:
+    case DType::U8:
+    case DType::Bool: return Lane::kI32;
+    case DType::I64: return Lane::kI64;
+    default: return Lane::kNone;
+  }
+}
+
+// Its lanes are its bytes.
+constexpr bool is_stored_as_lane(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::I32 || dtype == DType::I64;
+}
+
+constexpr int64_t lane_bytes(Lane lane) { return lane == Lane::kI64 ? 8 : 4; }
+
+// Suffixes: F, I and L are the lanes of the operands; comparisons and tests give i32 lanes of 0 and 1.
+// clang-format off: grouped by kind
+enum class Micro : uint8_t {
+  kNone,
+  // float_steps.cpp
+  kAddF,
+  kSubF,
+  kMulF,
+  kDivF,
+  kMaxF,
+  kMinF,
+  kNegF,
+  kAbsF,
+  kReluF,
+  kSqrtF,
+  kRsqrtF,
+  kRoundF,
+  kEqF,
+  kNeF,
+  kLtF,
+  kLeF,
+  kGtF,
+  kGeF,
+  kReluBackwardF,  // (x, dy)
+  kSignF,
+  kRecipF,
+  kSqrtSlopeF,
+  kRsqrtSlopeF,
+  kAtanSlopeF,
+  kToF16,
+  kToBF16,  // rounded, still f32 lanes
+  kIsTrueF,
+  kFToI,
+  kFToL,
+  // math_steps.cpp
+  kSigmoidF,
+  kTanhF,
+  kExpF,
+  kLogF,
+  kGeluF,
+  kSiluF,
+  kGeluApproxF,
+  kSinF,
+  kCosF,
+  kTanF,
+  kAtanF,
+  kPowF,
+  kSigmoidSlopeF,
+  kTanhSlopeF,
+  kGeluSlopeF,
+  kSiluSlopeF,
+  kGeluApproxSlopeF,
+  kMinusSinF,
+  kTanSlopeF,
+  // int_steps.cpp
+  kAddI,
+  kSubI,
+  kMulI,
+  kMaxI,
+  kMinI,
+  kNegI,
+  kAbsI,
+  kReluI,
+  kEqI,
+  kNeI,
+  kLtI,
+  kLeI,
+  kGtI,
+  kGeI,
+  kIsTrueI,
+  kWrapI8,
+  kWrapI16,
+  kWrapU8,
+  kClampI8,
+  kClampI16,
+  kClampU8,
+  kIToF,
+  kIToFOdd,
+  kIToL,  // Odd: inexact ones become odd, so that a later rounding to BF16 is the only one
+  kAddL,
+  kSubL,
+  kMulL,
+  kMaxL,
+  kMinL,
+  kNegL,
+  kAbsL,
+  kReluL,
+  kEqL,
+  kNeL,
+  kLtL,
+  kLeL,
+  kGtL,
+  kGeL,
+  kIsTrueL,
+  kLToF,
+  kLToI,
+  kWhere,   // (i32 condition, two blocks of 32 bit lanes)
+  kWhereL,  // (i32 condition, two blocks of i64 lanes)
+};
+// clang-format on
+
+// out may be one of the operands.
+using StepFn = void (*)(const void* const* operands, void* out, int64_t n);
+
+// For the instruction set of this machine.
+StepFn step_fn(Micro micro);
+
+// Rough cost of one element, in units of an addition.
+constexpr int cost_of(Micro micro) { return micro >= Micro::kSigmoidF && micro <= Micro::kTanSlopeF ? 8 : 1; }
+
+// Per file; null for what another file has.
+StepFn float_step(Micro micro);
+StepFn math_step(Micro micro);
+StepFn int_step(Micro micro);
+
+}  // namespace rlx::cpu
