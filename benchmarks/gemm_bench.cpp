@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/peaks.h"
 #include "core/thread_pool.h"
-#include "fma_peak.h"
 #include "gemm_shapes.h"
 #ifdef RLX_BENCH_OPENBLAS
 #include <cblas.h>
@@ -163,7 +163,8 @@ int main(int argc, char** argv) {
       only = argv[i];
     }
   }
-  const double peak = bench::fma_peak_gflops(kThreads);
+  ThreadPool pool(kThreads);
+  const double peak = cpu::measure_peaks(pool).gflops;
   std::printf("%d threads; measured FMA peak %.0f GFLOP/s\npeers:", kThreads, peak);
 #ifdef RLX_BENCH_OPENBLAS
   openblas_set_num_threads(kThreads);
@@ -180,7 +181,6 @@ int main(int argc, char** argv) {
   std::printf("%-34s %5s %5s %5s %5s | %7s %7s | %7s %7s %7s | %6s %6s\n", "shape", "batch", "m", "n", "k", "packed",
               "plain", "OpenBL", "dnn pk", "dnn pl", "packed", "plain");
 
-  ThreadPool pool(kThreads);
   Score packed_score, plain_score, task_score;
   double used_log = 0;
   bool right = true;
