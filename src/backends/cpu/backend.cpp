@@ -10,7 +10,9 @@ namespace rlx::cpu {
 static bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs) {
   if (op.decompose == nullptr) return true;
   const host::KernelTable table[] = {{"cpu", kernel_table()}};
-  return host::choose_kernel(table, op, {attrs, inputs, {}}).row != nullptr;
+  SymbolTable symbols;  // rows look at dtypes and ranks only
+  const Types outputs = infer_types(op, inputs, attrs, symbols);
+  return host::choose_kernel(table, op, {attrs, inputs, outputs}).row != nullptr;
 }
 
 Backend backend() {
