@@ -7,7 +7,23 @@ namespace rlx::cpu {
 
 // clang-format off: a line per kernel
 static const host::KernelRow kTable[] = {
+    {&ops::fused_residual_ln, fused_residual_ln, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
+    {&ops::fused_residual_rms_norm, fused_residual_rms_norm, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
+    {&ops::group_norm, group_norm, floats<0>, "groups", group_norm_scratch},
+    {&ops::group_norm_backward, group_norm_backward, floats<0>, "groups", group_norm_backward_scratch},
+    {&ops::layer_norm, layer_norm, floats<0>, "rows", layer_norm_scratch},
+    {&ops::layer_norm2d, layer_norm2d, floats<0>, "strips", layer_norm2d_scratch},
+    {&ops::layer_norm_backward, layer_norm_backward, floats<0>, "rows", layer_norm_backward_scratch},
+    {&ops::reduce_max, reduce_max, reduce_supports, "blocks", reduce_scratch},
+    {&ops::reduce_mean, reduce_mean, reduce_mean_supports, "blocks", reduce_scratch},
+    {&ops::reduce_min, reduce_min, reduce_supports, "blocks", reduce_scratch},
+    {&ops::reduce_prod, reduce_prod, reduce_supports, "blocks", reduce_scratch},
+    {&ops::reduce_sum, reduce_sum, reduce_supports, "blocks", reduce_scratch},
+    {&ops::rms_norm, rms_norm, floats<0>, "rows", rms_norm_scratch},
+    {&ops::rms_norm_backward, rms_norm_backward, floats<0>, "rows", rms_norm_backward_scratch},
     {&ops::softmax, softmax, floats<0>, "rows", softmax_scratch},
+    {&ops::softmax_cross_entropy_backward, softmax_cross_entropy_backward, floats<0>, "rows", softmax_cross_entropy_scratch},
+    {&ops::softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits, floats<0>, "rows", softmax_cross_entropy_scratch},
 };
 // clang-format on
 

@@ -20,6 +20,35 @@ bool floats(const Signature& s) {
   return (is_small_float(s.input(kOperands).dtype) && ...);
 }
 
+int64_t group_norm_scratch(const Signature& s, int threads);
+void group_norm(const Call& call);
+int64_t group_norm_backward_scratch(const Signature& s, int threads);
+void group_norm_backward(const Call& call);
+bool fused_residual_norm_supports(const Signature& s);
+int64_t fused_residual_norm_scratch(const Signature& s, int threads);
+void fused_residual_ln(const Call& call);
+void fused_residual_rms_norm(const Call& call);
+int64_t layer_norm_scratch(const Signature& s, int threads);
+void layer_norm(const Call& call);
+int64_t layer_norm2d_scratch(const Signature& s, int threads);
+void layer_norm2d(const Call& call);
+int64_t layer_norm_backward_scratch(const Signature& s, int threads);
+void layer_norm_backward(const Call& call);
+bool reduce_supports(const Signature& s);
+bool reduce_mean_supports(const Signature& s);
+int64_t reduce_scratch(const Signature& s, int threads);
+void reduce_max(const Call& call);
+void reduce_mean(const Call& call);
+void reduce_min(const Call& call);
+void reduce_prod(const Call& call);
+void reduce_sum(const Call& call);
+int64_t rms_norm_scratch(const Signature& s, int threads);
+void rms_norm(const Call& call);
+int64_t rms_norm_backward_scratch(const Signature& s, int threads);
+void rms_norm_backward(const Call& call);
+int64_t softmax_cross_entropy_scratch(const Signature& s, int threads);
+void softmax_cross_entropy_backward(const Call& call);
+void softmax_cross_entropy_with_logits(const Call& call);
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);
 
