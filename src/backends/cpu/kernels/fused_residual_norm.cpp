@@ -51,12 +51,7 @@ void run(const Call& call, bool has_bias, bool centred, double eps) {
       residual_rows(a, b, bias, v, rows, g.cols);
     }
     round_to(x.dtype, v, spare, n);
-    if (wants_sum) {
-      if (sum.direct())
-        std::copy_n(v, n, sum.target(first, nullptr));
-      else
-        sum.finish(first, v, n);
-    }
+    if (wants_sum) sum.copy(first, v, n);
     if (!wants_norm) return;
     if (out.streams_rows(g.cols)) return norm_rows(v, out.at(first), rows, g.cols, affine, centred, eps, true);
     float* to = out.target(first, spare);

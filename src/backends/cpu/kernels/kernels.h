@@ -20,6 +20,13 @@ bool floats(const Signature& s) {
   return (is_small_float(s.input(kOperands).dtype) && ...);
 }
 
+int64_t argmax_scratch(const Signature& s, int threads);
+void argmax(const Call& call);
+void argmin(const Call& call);
+bool cumsum_supports(const Signature& s);
+int64_t cumsum_scratch(const Signature& s, int threads);
+void cumsum(const Call& call);
+void cumsum_backward(const Call& call);
 int64_t group_norm_scratch(const Signature& s, int threads);
 void group_norm(const Call& call);
 int64_t group_norm_backward_scratch(const Signature& s, int threads);
@@ -46,10 +53,14 @@ int64_t rms_norm_scratch(const Signature& s, int threads);
 void rms_norm(const Call& call);
 int64_t rms_norm_backward_scratch(const Signature& s, int threads);
 void rms_norm_backward(const Call& call);
+int64_t sample_scratch(const Signature& s, int threads);
+void sample(const Call& call);
 int64_t softmax_cross_entropy_scratch(const Signature& s, int threads);
 void softmax_cross_entropy_backward(const Call& call);
 void softmax_cross_entropy_with_logits(const Call& call);
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);
+int64_t topk_scratch(const Signature& s, int threads);
+void topk(const Call& call);
 
 }  // namespace rlx::cpu

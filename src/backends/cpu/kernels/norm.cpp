@@ -53,9 +53,7 @@ void each_piece(const host::View& x, int64_t first, int64_t count, float* buffer
   }
 }
 
-int64_t strip_buffer(DType dtype, int64_t channels, int64_t pixels, int64_t elements) {
-  return may_buffer(dtype, elements) ? channels * std::min(pixels, kNormStrip) : 0;
-}
+Strips pixels_of(std::span<const int64_t> sizes) { return {sizes[0], sizes[1], sizes[2] * sizes[3], kNormStrip}; }
 
 }  // namespace
 
@@ -118,41 +116,22 @@ void group_norm(const Call& call) {
         }
       }
     }
+    stream_flush();
   });
 }
 
 int64_t layer_norm2d_scratch(const Signature& s, int threads) {
   const auto sizes = s.input(0).shape.sizes();
-  const DType dtype = s.input(0).dtype;
-  return RowScratch(dtype, sizes[1], strip_buffer(dtype, sizes[1], sizes[2] * sizes[3], product(sizes))).bytes(threads);
+  return RowScratch(s.input(0).dtype, sizes[1], pixels_of(sizes).buffer()).bytes(threads);
 }
 
 void layer_norm2d(const Call& call) {
-  const host::View &x = call.input(0), &y = call.output(0);
-  const int64_t channels = x.dim(1), pixels = x.dim(2) * x.dim(3);
-  const RowScratch scratch(x.dtype, channels, strip_buffer(x.dtype, channels, pixels, x.elements()));
+  const Strips strips = pixels_of(call.input(0).sizes);
+  const RowScratch scratch(call.input(0).dtype, strips.cols, strips.buffer());
   const float* gamma = all_as_f32(call.input(1), scratch.of_param(call, 0));
   const float* beta = all_as_f32(call.input(2), scratch.of_param(call, 1));
-  const RowWriter out(y, x.data == y.data);
-  const int64_t strips = (pixels + kNormStrip - 1) / kNormStrip;
-  const int64_t grain = std::max<int64_t>(1, kGrain / (channels * std::min(pixels, kNormStrip)));
   const double eps = call.attrs<ops::LayerNorm2dAttrs>().eps;
-  call.pool().parallel_for(0, x.dim(0) * strips, grain, [&](int64_t begin, int64_t end) {
-    float* buffer = scratch.of_thread(call);
-    for (int64_t u = begin; u < end; ++u) {
-      const int64_t pixel = u % strips * kNormStrip, width = std::min(kNormStrip, pixels - pixel);
-      const int64_t first = u / strips * channels * pixels + pixel;
-      const float* from = reinterpret_cast<const float*>(x.data) + first;
-      int64_t stride = pixels;
-      if (x.dtype != DType::F32) {
-        for (int64_t c = 0; c < channels; ++c) to_f32(x.dtype, x.data, first + c * pixels, buffer + c * width, width);
-        from = buffer, stride = width;
-      }
-      norm_columns(from, stride, out.target(first, buffer), out.direct() ? pixels : width, channels, width, gamma, beta,
-                   eps);
-      for (int64_t c = 0; c < channels && !out.direct(); ++c) out.finish(first + c * pixels, buffer + c * width, width);
-    }
-  });
+  strips.each(call, scratch, [&](float* v, int64_t width) { norm_columns(v, strips.cols, width, gamma, beta, eps); });
 }
 
 }  // namespace rlx::cpu

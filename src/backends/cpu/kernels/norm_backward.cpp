@@ -79,6 +79,7 @@ void backward_rows(const Call& call, const RowGroups& g, bool centred, double ep
         out.finish(first, to, g.cols);
       }
     }
+    stream_flush();
   });
   write_sums(call, 1, partial, p);
   write_sums(call, 2, partial + p.count * p.elements, p);
@@ -169,6 +170,7 @@ void group_norm_backward(const Call& call) {
         });
       }
     }
+    stream_flush();
   });
   write_sums(call, 1, partial, p);
   write_sums(call, 2, partial + p.count * p.elements, p);

@@ -1,5 +1,5 @@
 // Reductions along any set of axes, without a transpose. Neighbouring axes that are all reduced, or all kept, are one.
-// What is left ends either in a reduced run (its elements meet in one result) or in a kept one (columns side by side).
+// What is left ends either in a reduced run (rows, each for one result) or in a kept one (columns side by side).
 // Work is cut into blocks by sizes alone, never by the number of threads: the results are the same on any machine.
 #include <algorithm>
 #include <array>
@@ -19,9 +19,9 @@ namespace {
 constexpr int64_t kMaxRank = 16;
 constexpr int64_t kBlock = 32768;      // elements of one result that are reduced in one piece
 constexpr int64_t kBlockRows = 256;    // of columns: as many at least, so that partial results are few
-constexpr int64_t kStrip = 512;        // columns side by side: accumulators and rows stay in the first cache
+constexpr int64_t kStrip = 1024;       // results side by side: their accumulators stay in the first cache
 constexpr int64_t kEnoughUnits = 128;  // so many independent results need no blocks to keep all threads busy
-constexpr int64_t kBuffer = 4096;      // elements of F16 or BF16 that are converted at a time
+constexpr int64_t kBuffer = 2048;      // elements of F16 or BF16 that are converted at a time
 
 // Some axes of the operand, outermost first.
 struct Axes {
@@ -44,13 +44,17 @@ struct Axes {
 struct Geometry {
   bool columns = false;  // the innermost run is kept
   int64_t run = 1;       // elements of the innermost run
-  Axes kept, reduced;    // without the innermost run
+  int64_t width = 1;     // results side by side: the columns, or the rows of `run` elements that follow each other
+  Axes kept, reduced;    // without the run and without `width`
   int64_t outputs = 1;   // all results
   int64_t elements = 1;  // that meet in one result
-  int64_t strips = 1;    // columns: groups of kStrip
-  int64_t block = 1;     // elements (columns: rows) of a block
-  int64_t blocks = 1;    // of one result or strip
-  int64_t units() const { return (columns ? kept.count * strips : kept.count) * blocks; }
+  int64_t strip = 1;     // results side by side that are computed together
+  int64_t strips = 1;
+  int64_t block = 1;  // one row (elements), or rows that meet (reduced.count), that are reduced in one piece
+  int64_t blocks = 1;
+
+  // Nothing is reduced but the run: every result has one row of its own.
+  bool plain_rows() const { return !columns && reduced.n == 0; }
 };
 
 int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -72,21 +76,27 @@ Geometry geometry(std::span<const int64_t> sizes, const std::vector<int64_t>& ax
   }
   Geometry g;
   if (n > 0) g.columns = !reduced[0], g.run = size[0];
+  const size_t outside = g.columns ? 1 : 2;  // beyond the run and `width`
+  g.width = g.columns ? g.run : n > 1 ? size[1] : 1;
   std::array<int64_t, kMaxRank> stride{};
   for (size_t d = 1; d < n; ++d) stride[d] = (d == 1 ? 1 : stride[d - 1]) * size[d - 1];
-  for (size_t d = n; d-- > 1;) (reduced[d] ? g.reduced : g.kept).add(size[d], stride[d]);
-  g.outputs = g.kept.count * (g.columns ? g.run : 1);
+  for (size_t d = n; d-- > outside;) (reduced[d] ? g.reduced : g.kept).add(size[d], stride[d]);
+  g.outputs = g.kept.count * g.width;
   g.elements = g.reduced.count * (g.columns ? 1 : g.run);
-  if (g.columns) {
-    g.strips = up(g.run, kStrip);
-    g.block = g.kept.count * g.strips >= kEnoughUnits
-                  ? g.elements
-                  : std::max(kBlockRows, kBlock / std::clamp<int64_t>(g.run, 1, kStrip));
+  if (g.plain_rows()) {
+    g.block = g.outputs >= kEnoughUnits ? g.elements : kBlock;
+    g.blocks = up(g.elements, std::max<int64_t>(1, g.block));
   } else {
-    g.block = g.kept.count >= kEnoughUnits ? g.elements : kBlock;
+    const int64_t run = g.columns ? 1 : std::max<int64_t>(1, g.run);
+    g.strip = std::clamp<int64_t>(kBlock / run, 1, kStrip);
+    g.strips = up(g.width, g.strip);
+    const int64_t together = run * std::clamp<int64_t>(g.width, 1, g.strip);
+    g.block = g.kept.count * g.strips >= kEnoughUnits ? g.reduced.count
+                                                      : std::max(g.columns ? kBlockRows : 1, kBlock / together);
+    g.blocks = up(g.reduced.count, std::max<int64_t>(1, g.block));
   }
   g.block = std::max<int64_t>(g.block, 1);
-  g.blocks = std::max<int64_t>(1, up(g.elements, g.block));
+  g.blocks = std::max<int64_t>(g.blocks, 1);
   return g;
 }
 
@@ -154,57 +164,47 @@ void write(const Call& call, int64_t first, int64_t n, const Acc* acc, Acc divis
   }
 }
 
-// One block of one result.
+// One block of the results `first` to `first + width` of the strip at `offset`.
 template <class T, class Acc>
-Acc reduce_run(const Source<T, Acc>& x, const Geometry& g, int64_t output, int64_t block) {
-  Acc acc = identity<Acc>(x.step);
-  const int64_t first = g.kept.offset(output), end = std::min(g.elements, (block + 1) * g.block);
-  for (int64_t i = block * g.block; i < end;) {
-    const int64_t in_run = i % g.run, take = std::min(end - i, g.run - in_run);
-    x.rows(first + g.reduced.offset(i / g.run) + in_run, 1, take, &acc);
-    i += take;
-  }
-  return acc;
-}
-
-// One block of one strip of columns.
-template <class T, class Acc>
-void reduce_strip(const Source<T, Acc>& x, const Geometry& g, int64_t first, int64_t width, int64_t block, Acc* acc) {
+void reduce_strip(const Source<T, Acc>& x, const Geometry& g, int64_t offset, int64_t width, int64_t block, Acc* acc) {
   std::fill(acc, acc + width, identity<Acc>(x.step));
-  const int64_t end = std::min(g.elements, (block + 1) * g.block);
+  if (g.elements == 0) return;
+  const int64_t end = std::min(g.reduced.count, (block + 1) * g.block);
   for (int64_t r = block * g.block; r < end;) {
-    const int64_t size = g.reduced.last_size(), take = std::min(end - r, size - r % size);
-    x.columns(first + g.reduced.offset(r), take, g.reduced.last_stride(), width, acc);
+    const int64_t size = g.reduced.last_size(), take = g.columns ? std::min(end - r, size - r % size) : 1;
+    const int64_t first = offset + g.reduced.offset(r);
+    if (g.columns)
+      x.columns(first, take, g.reduced.last_stride(), width, acc);
+    else
+      x.rows(first, width, g.run, acc);
     r += take;
   }
 }
 
+// Each result from one row: many rows, or the blocks of a few.
 template <class T, class Acc>
-void reduce_runs(const Call& call, const Source<T, Acc>& x, const Geometry& g, Acc divisor) {
+void reduce_plain_rows(const Call& call, const Source<T, Acc>& x, const Geometry& g, Acc divisor) {
   if (g.blocks == 1) {
-    const bool rows = g.reduced.n == 0 && g.kept.n <= 1;  // one behind another
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, g.elements));
     call.pool().parallel_for(0, g.outputs, grain, [&](int64_t begin, int64_t end) {
       Acc acc[kStrip];
       for (int64_t o = begin; o < end; o += kStrip) {
         const int64_t n = std::min(kStrip, end - o);
-        if (rows) {
-          std::fill(acc, acc + n, identity<Acc>(x.step));
-          if (g.elements > 0) x.rows(o * g.run, n, g.run, acc);
-        } else {
-          for (int64_t i = 0; i < n; ++i) acc[i] = reduce_run(x, g, o + i, 0);
-        }
+        std::fill(acc, acc + n, identity<Acc>(x.step));
+        if (g.elements > 0) x.rows(o * g.run, n, g.run, acc);
         write(call, o, n, acc, divisor);
       }
     });
     return;
   }
   Acc* partial = call.scratch_as<Acc>();
-  call.pool().parallel_for(0, g.outputs * g.blocks, std::max<int64_t>(1, kGrain / g.block),
-                           [&](int64_t begin, int64_t end) {
-                             for (int64_t u = begin; u < end; ++u)
-                               partial[u] = reduce_run(x, g, u / g.blocks, u % g.blocks);
-                           });
+  call.pool().parallel_for(0, g.outputs * g.blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; ++u) {
+      const int64_t first = u % g.blocks * g.block;
+      partial[u] = identity<Acc>(x.step);
+      x.rows(u / g.blocks * g.run + first, 1, std::min(g.block, g.elements - first), partial + u);
+    }
+  });
   for (int64_t o = 0; o < g.outputs; ++o) {
     Acc acc = identity<Acc>(x.step);
     for (int64_t b = 0; b < g.blocks; ++b) acc = combine(x.step, acc, partial[o * g.blocks + b]);
@@ -215,41 +215,41 @@ void reduce_runs(const Call& call, const Source<T, Acc>& x, const Geometry& g, A
 template <class T, class Acc>
 void reduce_strips(const Call& call, const Source<T, Acc>& x, const Geometry& g, Acc divisor) {
   Acc* partial = g.blocks > 1 ? call.scratch_as<Acc>() : nullptr;
-  const int64_t cost = std::max<int64_t>(1, std::min(g.run, kStrip) * std::min(g.block, g.elements));
-  // Blocks before strips: a thread that takes several units reads on in memory.
-  const int64_t per_row = g.strips, units = g.kept.count * g.blocks * g.strips;
-  call.pool().parallel_for(0, units, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
-    Acc acc[kStrip];
+  const int64_t run = g.columns ? 1 : g.run;
+  const int64_t cost = std::max<int64_t>(1, std::min(g.width, g.strip) * run * std::min(g.block, g.reduced.count));
+  // Strips within blocks: a thread that takes several units reads on in memory.
+  call.pool().parallel_for(
+      0, g.kept.count * g.blocks * g.strips, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
+        Acc acc[kStrip];
+        for (int64_t u = begin; u < end; ++u) {
+          const int64_t block = u / g.strips % g.blocks, k = u / g.strips / g.blocks;
+          const int64_t column = u % g.strips * g.strip, width = std::min(g.strip, g.width - column);
+          Acc* to = partial == nullptr ? acc : partial + (k * g.blocks + block) * g.width + column;
+          reduce_strip(x, g, g.kept.offset(k) + column * run, width, block, to);
+          if (partial == nullptr) write(call, k * g.width + column, width, acc, divisor);
+        }
+      });
+  if (partial == nullptr) return;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (g.strip * g.blocks));
+  call.pool().parallel_for(0, g.kept.count * g.strips, grain, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; ++u) {
-      const int64_t strip = u % per_row, block = u / per_row % g.blocks, k = u / per_row / g.blocks;
-      const int64_t column = strip * kStrip, width = std::min(kStrip, g.run - column);
-      Acc* to = partial == nullptr ? acc : partial + (k * g.blocks + block) * g.run + column;
-      reduce_strip(x, g, g.kept.offset(k) + column, width, block, to);
-      if (partial == nullptr) write(call, k * g.run + column, width, acc, divisor);
+      const int64_t k = u / g.strips, column = u % g.strips * g.strip;
+      const int64_t width = std::min(g.strip, g.width - column);
+      Acc* acc = partial + k * g.blocks * g.width + column;
+      for (int64_t b = 1; b < g.blocks; ++b)
+        for (int64_t i = 0; i < width; ++i) acc[i] = combine(x.step, acc[i], acc[b * g.width + i]);
+      write(call, k * g.width + column, width, acc, divisor);
     }
   });
-  if (partial == nullptr) return;
-  call.pool().parallel_for(0, g.kept.count * g.strips, std::max<int64_t>(1, kGrain / (kStrip * g.blocks)),
-                           [&](int64_t begin, int64_t end) {
-                             for (int64_t u = begin; u < end; ++u) {
-                               const int64_t k = u / g.strips, column = u % g.strips * kStrip;
-                               const int64_t width = std::min(kStrip, g.run - column);
-                               Acc* acc = partial + k * g.blocks * g.run + column;
-                               for (int64_t b = 1; b < g.blocks; ++b)
-                                 for (int64_t i = 0; i < width; ++i)
-                                   acc[i] = combine(x.step, acc[i], acc[b * g.run + i]);
-                               write(call, k * g.run + column, width, acc, divisor);
-                             }
-                           });
 }
 
 template <class T, class Acc>
 void run(const Call& call, Step step, const Geometry& g, Acc divisor) {
   const Source<T, Acc> x{step, call.input(0).dtype, call.input(0).data};
-  if (g.columns)
-    reduce_strips<T, Acc>(call, x, g, divisor);
+  if (g.plain_rows())
+    reduce_plain_rows<T, Acc>(call, x, g, divisor);
   else
-    reduce_runs<T, Acc>(call, x, g, divisor);
+    reduce_strips<T, Acc>(call, x, g, divisor);
 }
 
 void reduce(const Call& call, Step step, bool mean = false) {

@@ -35,6 +35,7 @@ struct RowGroups {
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, together * cols));
     pool.parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
       for (int64_t g = begin; g < end; ++g) f(g * together, std::min(together, rows - g * together));
+      stream_flush();
     });
   }
 };
@@ -52,19 +53,28 @@ class RowWriter {
   RowWriter(const host::View& y, bool shares_bytes)
       : dtype_(y.dtype),
         data_(y.data),
-        stream_(dtype_ == DType::F32 && !shares_bytes && y.elements() * 4 >= kStreamBytes) {}
+        stream_(!shares_bytes && y.elements() * static_cast<int64_t>(size_of(dtype_)) >= kStreamBytes) {}
 
   bool direct() const { return dtype_ == DType::F32 && !stream_; }
   // For kernels that write past the caches themselves, where that pays: long rows.
-  bool streams_rows(int64_t cols) const { return stream_ && cols >= 256; }
+  bool streams_rows(int64_t cols) const { return stream_ && dtype_ == DType::F32 && cols >= 256; }
   float* at(int64_t offset) const { return reinterpret_cast<float*>(data_) + offset; }
   float* target(int64_t offset, float* buffer) const { return direct() ? at(offset) : buffer; }
-  void finish(int64_t offset, const float* buffer, int64_t n) const {
+  // Overwrites the buffer.
+  void finish(int64_t offset, float* buffer, int64_t n) const {
     if (direct()) return;
-    if (stream_)
-      stream_copy(buffer, at(offset), n);
+    if (!stream_) return from_f32(dtype_, buffer, data_, offset, n);
+    const auto size = static_cast<int64_t>(size_of(dtype_));
+    auto* stored = reinterpret_cast<std::byte*>(buffer);
+    if (dtype_ != DType::F32) from_f32(dtype_, buffer, stored, 0, n);  // a vector is read before it is written over
+    stream_copy(stored, data_ + offset * size, n * size);
+  }
+  // Rows that are still needed.
+  void copy(int64_t offset, const float* from, int64_t n) const {
+    if (dtype_ == DType::F32 && stream_)
+      stream_copy(from, at(offset), n * 4);
     else
-      from_f32(dtype_, buffer, data_, offset, n);
+      from_f32(dtype_, from, data_, offset, n);
   }
 
  private:
@@ -86,6 +96,47 @@ struct RowScratch {
   float* of_param(const Call& call, int64_t i) const { return call.scratch_as<float>() + i * param; }
   float* of_thread(const Call& call) const {
     return call.scratch_as<float>() + 3 * param + ThreadPool::this_thread() * per_thread;
+  }
+};
+
+// Columns side by side, each an inner axis of a tensor [outer, cols, inner], in strips that fit the second cache. A
+// strip is copied to a buffer first: its rows lie far apart, often by a power of two, and would push each other out of
+// it.
+struct Strips {
+  int64_t outer, cols, inner;
+  int64_t width;                        // of a strip, but for the last one
+  static constexpr int64_t kAhead = 4;  // rows
+
+  Strips(int64_t outer_, int64_t cols_, int64_t inner_, int64_t most)
+      : outer(outer_),
+        cols(cols_),
+        inner(inner_),
+        width(std::min(inner_, std::clamp<int64_t>(65536 / std::max<int64_t>(1, cols_) / 16 * 16, 16, most))) {}
+  int64_t buffer() const { return cols * width; }
+
+  // f(buffer, width) for every strip, in place; `scratch` holds a buffer for each thread.
+  template <class F>
+  void each(const Call& call, const RowScratch& scratch, const F& f) const {
+    const host::View &x = call.input(0), &y = call.output(0);
+    const RowWriter out(y, x.data == y.data);
+    const int64_t strips = (inner + width - 1) / width, grain = std::max<int64_t>(1, kGrain / (cols * width));
+    call.pool().parallel_for(0, outer * strips, grain, [&](int64_t begin, int64_t end) {
+      float* buffer = scratch.of_thread(call);
+      for (int64_t u = begin; u < end; ++u) {
+        const int64_t column = u % strips * width, n = std::min(width, inner - column);
+        const int64_t first = u / strips * cols * inner + column;
+        const auto size = static_cast<int64_t>(size_of(x.dtype));
+        for (int64_t c = 0; c < cols; ++c) {
+          // Each row is on another page, where no hardware looks ahead.
+          const std::byte* ahead = x.data + (first + (c + kAhead) * inner) * size;
+          for (int64_t i = 0; c + kAhead < cols && i < n * size; i += 64) __builtin_prefetch(ahead + i);
+          to_f32(x.dtype, x.data, first + c * inner, buffer + c * n, n);
+        }
+        f(buffer, n);
+        for (int64_t c = 0; c < cols; ++c) out.copy(first + c * inner, buffer + c * n, n);
+      }
+      stream_flush();
+    });
   }
 };
 

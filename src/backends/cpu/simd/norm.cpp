@@ -57,6 +57,57 @@ double Squares(const float* x, int64_t n, double mean) {
   });
 }
 
+// The statistics in f32, which is twice as fast: the mean need only be close, as the squares around it tell how far it
+// is off. False where f32 does not hold the squares (too large, too small, NaN).
+HWY_INLINE bool fast_stats(const float* x, int64_t n, bool centred, double eps, RowStats& stats) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto count = static_cast<double>(n);
+  float about = 0;
+  if (centred) {
+    VF a = hn::Zero(d), b = a, c = a, e = a;
+    int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      a = hn::Add(a, hn::LoadU(d, x + i));
+      b = hn::Add(b, hn::LoadU(d, x + i + lanes));
+      c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
+      e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
+    }
+    for (; i < n; i += lanes) a = hn::Add(a, load_n(d, x + i, n - i, 0.0f));
+    about = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e)))) / static_cast<float>(n);
+  }
+  const VF m = hn::Set(d, about);
+  double off = 0, squares = 0;
+  constexpr int64_t kPiece = 2048;  // short enough for sums in f32
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t end = std::min(n, begin + kPiece);
+    VF o0 = hn::Zero(d), o1 = o0, s0 = o0, s1 = o0, s2 = o0, s3 = o0;
+    int64_t i = begin;
+    for (; i + 4 * lanes <= end; i += 4 * lanes) {
+      const VF v0 = hn::Sub(hn::LoadU(d, x + i), m), v1 = hn::Sub(hn::LoadU(d, x + i + lanes), m);
+      const VF v2 = hn::Sub(hn::LoadU(d, x + i + 2 * lanes), m), v3 = hn::Sub(hn::LoadU(d, x + i + 3 * lanes), m);
+      if (centred) o0 = hn::Add(o0, hn::Add(v0, v1)), o1 = hn::Add(o1, hn::Add(v2, v3));
+      s0 = hn::MulAdd(v0, v0, s0);
+      s1 = hn::MulAdd(v1, v1, s1);
+      s2 = hn::MulAdd(v2, v2, s2);
+      s3 = hn::MulAdd(v3, v3, s3);
+    }
+    for (; i < end; i += lanes) {
+      const VF v = hn::Sub(load_n(d, x + i, end - i, about), m);
+      o0 = hn::Add(o0, v);
+      s0 = hn::MulAdd(v, v, s0);
+    }
+    off += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(o0, o1))));
+    squares += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))));
+  }
+  if (!(squares / count > 1e-25 && squares < 1e37)) return false;
+  off = centred ? off / count : 0;
+  // Where the shift is of the size of what is left, the difference below would lose digits.
+  if (off * off * 16 > squares / count) return false;
+  stats = row_stats(static_cast<double>(about) + off, squares - off * off * count, count, eps);
+  return true;
+}
+
 struct Scale {
   VF mean, rest, r;
   explicit HWY_INLINE Scale(const RowStats& s)
@@ -89,21 +140,22 @@ HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats
 
 void Normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream) {
   NormaliseRow(x, y, n, stats, affine, stream);
-  if (stream) hwy::FlushStream();
 }
 
 void NormRows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
               bool stream) {
   const auto n = static_cast<double>(cols);
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const double mean = centred ? Sum(x, cols) / n : 0;
-    NormaliseRow(x, y, cols, row_stats(mean, Squares(x, cols, mean), n, eps), affine, stream);
+    RowStats stats;
+    if (!fast_stats(x, cols, centred, eps, stats)) {
+      const double mean = centred ? Sum(x, cols) / n : 0;
+      stats = row_stats(mean, Squares(x, cols, mean), n, eps);
+    }
+    NormaliseRow(x, y, cols, stats, affine, stream);
   }
-  if (stream) hwy::FlushStream();  // such stores are not ordered by the synchronisation between threads
 }
 
-void NormColumns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width,
-                 const float* gamma, const float* beta, double eps) {
+void NormColumns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps) {
   const F64 d;
   const Half h;
   const F32 f;
@@ -114,27 +166,27 @@ void NormColumns(const float* x, int64_t stride, float* y, int64_t y_stride, int
   std::fill(squares, squares + kNormStrip, 0.0);
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t i = 0; i < width; i += lanes)
-      hn::Store(hn::Add(hn::Load(d, mean + i), hn::PromoteTo(d, load_n(h, x + c * stride + i, width - i, 0.0f))), d,
+      hn::Store(hn::Add(hn::Load(d, mean + i), hn::PromoteTo(d, load_n(h, v + c * width + i, width - i, 0.0f))), d,
                 mean + i);
   const auto count = static_cast<double>(cols);
   for (int64_t i = 0; i < width; ++i) mean[i] /= count;
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t i = 0; i < width; i += lanes) {
-      const VD v = hn::PromoteTo(d, load_n(h, x + c * stride + i, width - i, 0.0f));
-      const VD centred = hn::Sub(v, hn::Load(d, mean + i));
+      const VD x = hn::PromoteTo(d, load_n(h, v + c * width + i, width - i, 0.0f));
+      const VD centred = hn::Sub(x, hn::Load(d, mean + i));
       hn::Store(hn::MulAdd(centred, centred, hn::Load(d, squares + i)), d, squares + i);
     }
   for (int64_t i = 0; i < kNormStrip; ++i) {
-    high[i] = static_cast<float>(mean[i]);
-    low[i] = static_cast<float>(mean[i] - static_cast<double>(high[i]));
-    r[i] = static_cast<float>(1 / std::sqrt(squares[i] / count + eps));
+    const RowStats s = row_stats(mean[i], squares[i], count, eps);
+    high[i] = s.mean, low[i] = s.rest, r[i] = s.r;
   }
   for (int64_t c = 0; c < cols; ++c) {
     const VF g = hn::Set(f, gamma[c]), b = hn::Set(f, beta[c]);
     for (int64_t i = 0; i < width; i += wide) {
-      const VF v = load_n(f, x + c * stride + i, width - i, 0.0f);
-      const VF n = hn::Mul(hn::Sub(hn::Sub(v, hn::Load(f, high + i)), hn::Load(f, low + i)), hn::Load(f, r + i));
-      store_n(f, hn::MulAdd(n, g, b), y + c * y_stride + i, width - i);
+      float* p = v + c * width + i;
+      const VF x = load_n(f, p, width - i, 0.0f);
+      const VF n = hn::Mul(hn::Sub(hn::Sub(x, hn::Load(f, high + i)), hn::Load(f, low + i)), hn::Load(f, r + i));
+      store_n(f, hn::MulAdd(n, g, b), p, width - i);
     }
   }
 }
@@ -228,9 +280,8 @@ void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affin
                bool stream) {
   HWY_DYNAMIC_DISPATCH(NormRows)(x, y, rows, cols, affine, centred, eps, stream);
 }
-void norm_columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width,
-                  const float* gamma, const float* beta, double eps) {
-  HWY_DYNAMIC_DISPATCH(NormColumns)(x, stride, y, y_stride, cols, width, gamma, beta, eps);
+void norm_columns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps) {
+  HWY_DYNAMIC_DISPATCH(NormColumns)(v, cols, width, gamma, beta, eps);
 }
 void residual_rows(const float* x, const float* residual, const float* bias, float* v, int64_t rows, int64_t cols) {
   HWY_DYNAMIC_DISPATCH(ResidualRows)(x, residual, bias, v, rows, cols);

@@ -24,16 +24,14 @@ struct Affine {
 };
 
 // y = normalised x * gamma + beta for rows that follow each other; y may be x. Rms norms are not centred: their mean
-// is 0. `stream` writes y past the caches.
+// is 0. `stream` writes y past the caches; a stream_flush follows.
 void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
                bool stream);
 void normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream);
 
-// Columns side by side, `cols` elements each, `stride` apart; up to kNormStrip of them. The result's rows are
-// `y_stride` apart; y may be x.
-inline constexpr int64_t kNormStrip = 256;
-void norm_columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width,
-                  const float* gamma, const float* beta, double eps);
+// `width` columns side by side, `cols` elements each, in place.
+inline constexpr int64_t kNormStrip = 256;  // width at most
+void norm_columns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps);
 
 // v = x + residual [+ bias]; v may be x or residual.
 void residual_rows(const float* x, const float* residual, const float* bias, float* v, int64_t rows, int64_t cols);

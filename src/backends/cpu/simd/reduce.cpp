@@ -4,6 +4,7 @@
 //
 #include <hwy/foreach_target.h>
 //
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <type_traits>
@@ -106,6 +107,9 @@ HWY_INLINE void columns_of(const T* x, int64_t rows, int64_t stride, int64_t wid
   // Eight rows at a time: the accumulators travel to memory and back once for all of them.
   for (; r + 8 <= rows; r += 8, x += 8 * stride) {
     int64_t i = 0;
+    // Short rows that follow each other: eight streams in one page are more than the hardware looks ahead for.
+    if (stride * static_cast<int64_t>(sizeof(T)) <= 1024)
+      for (int64_t k = 0; k < 8 * stride; k += 64 / static_cast<int64_t>(sizeof(T))) hwy::Prefetch(x + 16 * stride + k);
     for (; i + lanes <= width; i += lanes) {
       const T* p = x + i;
       const auto a = combined<kStep>(d, load_as<Acc>(p), load_as<Acc>(p + stride));

@@ -65,6 +65,8 @@ void Rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool s
       other = hn::Add(other, b);
       hn::StoreU(a, d, e + i);
       hn::StoreU(b, d, e + i + lanes);
+      hwy::Prefetch(x + cols + i);  // the next row, while the arithmetic is what takes the time
+      hwy::Prefetch(x + cols + i + lanes);
     }
     for (; i < cols; i += lanes) {
       const V a = exp_of_negative(d, hn::Sub(load_n(d, x + i, cols - i, kLowest), top));
@@ -72,16 +74,13 @@ void Rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool s
       store_n(d, a, e + i, cols - i);
     }
     const V scale = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, hn::Add(sum, other)));
-    store_row(y, cols, stream, [&](int64_t at, int64_t left) HWY_ATTR {
-      hwy::Prefetch(x + cols + at);  // the next row
-      return hn::Mul(load_n(d, e + at, left, 0.0f), scale);
-    });
+    store_row(y, cols, stream,
+              [&](int64_t at, int64_t left) HWY_ATTR { return hn::Mul(load_n(d, e + at, left, 0.0f), scale); });
     e += stream ? 0 : cols;  // one row of exponentials is enough when they are not the result
   }
-  if (stream) hwy::FlushStream();  // such stores are not ordered by the synchronisation between threads
 }
 
-void Columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width) {
+void Columns(float* v, int64_t cols, int64_t width) {
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN float top[kSoftmaxStrip], sum[kSoftmaxStrip];
@@ -89,18 +88,18 @@ void Columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t
   std::fill(sum, sum + kSoftmaxStrip, 0.0f);
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t i = 0; i < width; i += lanes)
-      hn::Store(hn::Max(hn::Load(d, top + i), load_n(d, x + c * stride + i, width - i, kLowest)), d, top + i);
+      hn::Store(hn::Max(hn::Load(d, top + i), load_n(d, v + c * width + i, width - i, kLowest)), d, top + i);
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t i = 0; i < width; i += lanes) {
-      const V v = load_n(d, x + c * stride + i, width - i, kLowest);
-      const V e = exp_of_negative(d, hn::Sub(v, hn::Load(d, top + i)));
+      float* p = v + c * width + i;
+      const V e = exp_of_negative(d, hn::Sub(load_n(d, p, width - i, kLowest), hn::Load(d, top + i)));
       hn::Store(hn::Add(hn::Load(d, sum + i), e), d, sum + i);
-      store_n(d, e, y + c * y_stride + i, width - i);
+      store_n(d, e, p, width - i);
     }
   for (int64_t i = 0; i < width; i += lanes) hn::Store(hn::Div(hn::Set(d, 1.0f), hn::Load(d, sum + i)), d, sum + i);
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t i = 0; i < width; i += lanes) {
-      float* p = y + c * y_stride + i;
+      float* p = v + c * width + i;
       store_n(d, hn::Mul(load_n(d, p, width - i, 0.0f), hn::Load(d, sum + i)), p, width - i);
     }
 }
@@ -143,9 +142,7 @@ HWY_EXPORT(ScaledExp);
 void softmax_rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool stream) {
   HWY_DYNAMIC_DISPATCH(Rows)(x, e, y, rows, cols, stream);
 }
-void softmax_columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width) {
-  HWY_DYNAMIC_DISPATCH(Columns)(x, stride, y, y_stride, cols, width);
-}
+void softmax_columns(float* v, int64_t cols, int64_t width) { HWY_DYNAMIC_DISPATCH(Columns)(v, cols, width); }
 ExpSum exp_sum_of_row(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOfExp)(x, n); }
 void scaled_exp_row(const float* x, float* y, int64_t n, float top, float scale) {
   HWY_DYNAMIC_DISPATCH(ScaledExp)(x, y, n, top, scale);

@@ -6,12 +6,12 @@
 namespace rlx::cpu {
 
 // Rows that follow each other. The exponentials stand in `e` between the passes; e may be x or y, and so may y be x.
-// `stream` writes y past the caches.
+// `stream` writes y past the caches; a stream_flush follows.
 void softmax_rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool stream);
 
-// `width` columns side by side, `cols` elements each, `stride` apart; the result's rows are `y_stride` apart.
-inline constexpr int64_t kSoftmaxStrip = 256;
-void softmax_columns(const float* x, int64_t stride, float* y, int64_t y_stride, int64_t cols, int64_t width);
+// `width` columns side by side, `cols` elements each, in place.
+inline constexpr int64_t kSoftmaxStrip = 256;  // width at most
+void softmax_columns(float* v, int64_t cols, int64_t width);
 
 // The largest element, and the sum of exp(x - largest).
 struct ExpSum {

@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// y[i...] = f(i, how many elements are left), a vector at a time; past the caches where `stream` says so (the caller
-// flushes). All but the ends are whole vectors.
+// y[i...] = f(i, how many elements are left), a vector at a time; past the caches where `stream` says so (a
+// stream_flush follows). All but the ends are whole vectors.
 template <class F>
 HWY_INLINE void store_row(float* y, int64_t n, bool stream, F f) {
   const hn::ScalableTag<float> d;
