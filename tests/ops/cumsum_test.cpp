@@ -20,6 +20,26 @@ static Tensor plain_cumsum(const Tensor& x, const ops::CumsumAttrs& attrs) {
   return Tensor::from_doubles(x.dtype(), x.sizes(), y);
 }
 
+// Rows and columns below, at and beyond what a fast kernel takes together, both ways.
+template <class Builder>
+static void of_many_sizes(Builder& b) {
+  for (const bool exclusive : {false, true})
+    for (const bool reverse : {false, true})
+      for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64}) {
+        const auto add = [&](std::vector<int64_t> sizes, int64_t axis) {
+          const bool ints = d == DType::I32 || d == DType::I64;
+          b.add({ints ? b.integers(sizes, -1000, 1000, d) : b.random(sizes, d)},
+                {.axis = axis, .exclusive = exclusive, .reverse = reverse});
+        };
+        add({3, 7}, 1);
+        add({2, 5003}, 1);
+        add({2, 37, 300}, 1);
+        add({20, 9, 3}, 1);
+        if (d == DType::F32 || d == DType::I32) add({200001}, 0);
+      }
+  b.add({Tensor::f32({2, 4}, {1, INFINITY, 2, -INFINITY, 1, NAN, 2, 3})});
+}
+
 OP_CASES(cumsum) {
   const Tensor x = Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6});
   add({x}).expect({Tensor::f32({2, 3}, {1, 3, 6, 4, 9, 15})}, kExact);
@@ -41,6 +61,7 @@ OP_CASES(cumsum) {
   const C z[] = {{1, 2}, {3, -1}}, sums[] = {{1, 2}, {4, 1}};
   add({Tensor::of<C>(DType::C64, {2}, z)}).expect({Tensor::of<C>(DType::C64, {2}, sums)}, kExact);
   for (const DType d : {DType::F16, DType::BF16, DType::U8, DType::I64}) add({random({3, 9}, d)});
+  of_many_sizes(*this);
   add({Tensor(DType::F32, {2, 0})}).expect({Tensor(DType::F32, {2, 0})});
   add_error({x}, {.axis = 2}, "Axis (2) is out of range");
   add_error({random({2}, DType::Bool)}, {}, "has no arithmetic");
@@ -49,6 +70,7 @@ OP_CASES(cumsum) {
 OP_CASES(cumsum_backward) {
   add({Tensor::f32({3}, {1, 2, 3})}).expect({Tensor::f32({3}, {6, 5, 3})}, kExact);
   add({Tensor::f32({3}, {1, 2, 3})}, {.exclusive = true}).expect({Tensor::f32({3}, {5, 3, 0})}, kExact);
+  of_many_sizes(*this);
   for (const int64_t axis : {0, -1})
     for (const bool exclusive : {false, true})
       for (const bool reverse : {false, true}) {

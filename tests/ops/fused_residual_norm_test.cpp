@@ -2,6 +2,18 @@
 
 namespace rlx::test {
 
+// Rows below, at and beyond a vector and a group of rows.
+template <class Builder>
+static void of_many_rows(Builder& b, bool has_bias, int params) {
+  for (const int64_t cols : {1, 16, 33, 2049})
+    for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+      const int64_t rows = cols < 200 ? 301 : 3;
+      Tensors in{b.random({rows, cols}, d), b.random({rows, cols}, d)};
+      for (int i = 0; i < params; ++i) in.push_back(b.random({cols}, d));
+      b.add(in, {.has_bias = has_bias});
+    }
+}
+
 // Each is, bit for bit, what the ops it stands for give one after the other.
 OP_CASES(fused_residual_ln) {
   add({Tensor::f32({1, 2}, {-2, 0}), Tensor::f32({1, 2}, {1, 1}), Tensor::f32({2}, {2, 3}), Tensor::f32({2}, {0, 1})},
@@ -24,6 +36,8 @@ OP_CASES(fused_residual_ln) {
   }
   add({random({0, 5}), random({0, 5}), random({5}), random({5})})
       .expect({Tensor(DType::F32, {0, 5}), Tensor(DType::F32, {0, 5})});
+  of_many_rows(*this, false, 2);
+  of_many_rows(*this, true, 3);
   add_error({random({2, 5}), random({2, 5}), random({5}), random({5})}, {.has_bias = true},
             "Number of operands (4) is not 5 where has_bias is true");
   add_error({random({2, 5}), random({5}), random({5}), random({5})}, {}, "Residual shape ([5]) is not [2, 5]");
@@ -54,6 +68,8 @@ OP_CASES(fused_residual_rms_norm) {
           EXPECT_EQ(out[0], run(ops::rms_norm, norm, {.eps = 0.01f})[0]);
         });
       }
+  of_many_rows(*this, false, 1);
+  of_many_rows(*this, true, 3);
   add_error({random({2, 5}), random({2, 5}), random({5}), random({5}), random({5})}, {},
             "Number of operands (5) is not 3 or 4 where has_bias is false");
   add_error({random({2, 5}), random({2, 5}), random({5})}, {.has_bias = true}, "Number of operands (3) is not 4 or 5");

@@ -18,6 +18,25 @@ double normalised(const Tensor& x, const std::vector<int64_t>& part, int64_t at,
 
 constexpr double kEps = 0.01f;  // as the attribute rounds it
 
+// Rows below, at and beyond a vector and a group of rows; an offset that a single f32 mean would not survive.
+template <class Builder>
+void of_many_rows(Builder& b, int params) {
+  const auto add = [&](Tensor x) {
+    const int64_t cols = x.sizes()[1];
+    const DType d = x.dtype();
+    Tensors in{std::move(x)};
+    for (int i = 0; i < params; ++i) in.push_back(b.random({cols}, d));
+    b.add(in);
+  };
+  for (const int64_t cols : {1, 7, 16, 33, 100, 1024, 2049, 5000})
+    for (const DType d : {DType::F32, DType::F16, DType::BF16}) add(b.random({cols < 200 ? 301 : 5, cols}, d));
+  add(b.random({9, 700}, 10000, 10004));
+  add(b.random({9, 700}, -1e30, 1e30));
+  std::vector<float> values(600, 2.0f);
+  values[40] = NAN, values[100] = INFINITY, values[333] = -INFINITY, values[334] = 1.0f;
+  add(Tensor::f32({12, 50}, values));
+}
+
 }  // namespace
 
 OP_CASES(layer_norm) {
@@ -52,6 +71,7 @@ OP_CASES(layer_norm) {
   for (const DType d : {DType::F16, DType::BF16, DType::F64}) add({random({3, 9}, d), random({9}, d), random({9}, d)});
   add({random({0, 4}), random({4}), random({4})}).expect({Tensor(DType::F32, {0, 4})});
   add({random({4, 0}), random({0}), random({0})}).expect({Tensor(DType::F32, {4, 0})});
+  of_many_rows(*this, 2);
   add_error({random({2, 3}), random({2}), random({3})}, {}, "Gamma shape ([2]) is not [3]");
   add_error({random({2, 3}), random({3}), random({2, 3})}, {}, "Beta shape ([2, 3]) is not [3]");
   add_error({random({2, 3}), random({3}), random({3})}, {.axis = 2}, "Axis (2) is out of range");
@@ -83,6 +103,8 @@ OP_CASES(rms_norm) {
       .expect({Tensor::f32({2, 2}, {NAN, NAN, 1, 1})}, kRounding);
   for (const DType d : {DType::F16, DType::BF16, DType::F64}) add({random({3, 9}, d), random({9}, d)});
   add({random({0, 4}), random({4})}).expect({Tensor(DType::F32, {0, 4})});
+  of_many_rows(*this, 1);
+  of_many_rows(*this, 2);
   add_error({random({2, 3}), random({4})}, {}, "Gamma shape ([4]) is not [3]");
   add_error({random({2, 3}), random({3}), random({4})}, {}, "Beta shape ([4]) is not [3]");
   add_error({random({2, 3}), random({3})}, {.eps = NAN}, "Eps (");
@@ -100,6 +122,10 @@ OP_CASES(layer_norm2d) {
   add({Tensor::f32({1, 2, 1, 2}, {-1, 3, 1, 5}), Tensor::f32({2}, {1, 2}), Tensor::f32({2}, {0, 1})}, {.eps = 0})
       .expect({Tensor::f32({1, 2, 1, 2}, {-1, -1, 3, 3})}, kRounding);
   add({random({2, 5, 0, 4}), random({5}), random({5})}).expect({Tensor(DType::F32, {2, 5, 0, 4})});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, 3, 17, 19}, {1, 70, 5, 3}, {3, 9, 1, 1}})
+      add({random(sizes, d), random({sizes[1]}, d), random({sizes[1]}, d)});
+  add({random({1, 6, 20, 20}, 10000, 10004), random({6}), random({6})});
   add_error({random({2, 5}), random({5}), random({5})}, {}, "Operand rank (2) is not 4");
   add_error({random({1, 2, 3, 4}), random({4}), random({2})}, {}, "Gamma shape ([4]) is not [2]");
   add_error({random({1, 2, 3, 4}), random({2}), random({4})}, {}, "Beta shape ([4]) is not [2]");
@@ -122,6 +148,10 @@ OP_CASES(group_norm) {
   for (const DType d : {DType::F16, DType::BF16, DType::F64})
     add({random({2, 4, 3}, d), random({4}, d), random({4}, d)}, {.num_groups = 2});
   add({random({2, 4, 0}), random({4}), random({4})}, {.num_groups = 2}).expect({Tensor(DType::F32, {2, 4, 0})});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{3, 6, 50, 50}, {70, 6}, {2, 600}, {2, 6, 7, 5}})
+      add({random(sizes, d), random({sizes[1]}, d), random({sizes[1]}, d)}, {.num_groups = 3});
+  add({random({2, 6, 300}, 10000, 10004), random({6}), random({6})}, {.num_groups = 2});
   add_error({random({2, 6}), random({6}), random({6})}, {.num_groups = 4},
             "Number of groups (4) does not divide the channels (6)");
   add_error({random({2, 6}), random({6}), random({6})}, {.num_groups = 0}, "Number of groups (0) does not divide");

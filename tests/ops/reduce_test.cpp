@@ -65,6 +65,42 @@ void against_formula(Builder& b, double identity, double (*f)(double, double), d
   b.add_error({b.random({2, 3}, DType::Bool)}, {.axes = {0}}, "has no arithmetic");
 }
 
+// Sizes that reach every path of a fast kernel: short and long rows, blocks of one result, strips of columns, several
+// kept and reduced runs, odd ends; where a NaN is, and all dtypes.
+template <class Builder>
+void of_many_sizes(Builder& b, double low, double high) {
+  struct Sized {
+    std::vector<int64_t> sizes, axes;
+  };
+  const Sized kSized[] = {{{300, 3}, {1}},         {{9, 131}, {1}},          {{70000}, {0}},
+                          {{3, 40000}, {1}},       {{150, 257}, {1}},        {{1000, 7}, {0}},
+                          {{600, 70}, {0}},        {{3, 700}, {0}},          {{5, 33, 600}, {1}},
+                          {{2, 5, 3, 70}, {1, 3}}, {{7, 5, 9, 11}, {0, 2}},  {{2, 3, 70, 5, 2}, {0, 2, 4}},
+                          {{1, 40, 1, 50}, {1}},   {{130, 2, 2, 3}, {1, 3}}, {{520, 3, 5}, {0, 2}}};
+  for (const Sized& s : kSized) b.add({b.random(s.sizes, low, high)}, {.axes = s.axes});
+  for (const DType d : {DType::F16, DType::BF16}) {
+    b.add({b.random({9, 1300}, low, high, d)}, {.axes = {1}});
+    b.add({b.random({2, 5000}, low, high, d)}, {.axes = {1}});
+    b.add({b.random({40, 530}, low, high, d)}, {.axes = {0}});
+    b.add({b.random({6, 7, 20}, low, high, d)}, {.axes = {0, 2}});
+  }
+  for (const DType d : {DType::I32, DType::I64}) {
+    b.add({b.integers({9, 131}, -90, 90, d)}, {.axes = {1}});
+    b.add({b.integers({600, 35}, -90, 90, d)}, {.axes = {0}});
+    b.add({b.integers({40000}, -90, 90, d)}, {.axes = {0}});
+  }
+  for (const int64_t at : {0, 5, 70, 299}) {
+    std::vector<float> values(300, 1.0f);
+    values[static_cast<size_t>(at)] = NAN;
+    for (const int64_t axis : {0, 1}) b.add({Tensor::f32({20, 15}, values)}, {.axes = {axis}});
+    b.add({Tensor::f32({300}, values)}, {.axes = {0}});
+    values[static_cast<size_t>(at)] = INFINITY;
+    b.add({Tensor::f32({20, 15}, values)}, {.axes = {0}});
+    values[17] = -INFINITY;
+    b.add({Tensor::f32({300}, values)}, {.axes = {0}});
+  }
+}
+
 using C = std::complex<float>;
 Tensor complex(std::vector<int64_t> sizes, std::vector<C> values) {
   return Tensor::of<C>(DType::C64, std::move(sizes), values);
@@ -92,6 +128,7 @@ OP_CASES(reduce_sum) {
   add({Tensor::f32({1001}, many)}, {.axes = {0}}).expect({Tensor::f32({}, {100001000.0f})}, kExact);
   for (const DType d : {DType::F16, DType::BF16, DType::F64, DType::I8, DType::I16, DType::U32})
     add({random({7, 9}, d)}, {.axes = {0}});
+  of_many_sizes(*this, -2, 2);
 }
 
 OP_CASES(reduce_mean) {
@@ -108,6 +145,7 @@ OP_CASES(reduce_mean) {
   const int64_t top = std::numeric_limits<int64_t>::max();
   add({Tensor::i64({3}, {top, top, top})}, {.axes = {0}}).expect({Tensor::i64({}, {top})});
   add({complex({2}, {{1, 2}, {3, -4}})}, {.axes = {0}}).expect({complex({}, {{2, -1}})}, kExact);
+  of_many_sizes(*this, -2, 2);
   add_error({Tensor(DType::I32, {2, 0})}, {.axes = {1}}, "The mean of 0 integers is not defined");
 }
 
@@ -120,6 +158,7 @@ OP_CASES(reduce_max) {
       .expect({Tensor::i64({}, {(int64_t{1} << 60) + 1})});
   add({Tensor::f32({3}, {-INFINITY, -3, -7})}, {.axes = {0}}).expect({Tensor::f32({}, {-3})}, kExact);
   for (const DType d : {DType::F16, DType::BF16, DType::I8, DType::U8}) add({random({7, 9}, d)}, {.axes = {1}});
+  of_many_sizes(*this, -2, 2);
   add_error({random({2}, DType::C64)}, {.axes = {0}}, "Op 'reduce_max' is not defined for c64");
 }
 
@@ -129,6 +168,7 @@ OP_CASES(reduce_min) {
   add({Tensor(DType::I32, {1, 0})}, {.axes = {1}}).expect({Tensor::i32({1}, {kMax32})}, kExact);
   add({Tensor(DType::U8, {1, 0})}, {.axes = {1}}).expect({u8({1}, {255})}, kExact);
   add({u8({3}, {200, 50, 90})}, {.axes = {0}}).expect({u8({}, {50})}, kExact);
+  of_many_sizes(*this, -2, 2);
   add_error({random({2}, DType::C64)}, {.axes = {0}}, "not defined for c64");
 }
 
@@ -138,6 +178,9 @@ OP_CASES(reduce_prod) {
   add({Tensor(DType::F32, {2, 0})}, {.axes = {1}}).expect({Tensor::f32({2}, {1, 1})}, kExact);
   add({Tensor::i32({2, 2}, {3, -4, 65536, 65536})}, {.axes = {1}}).expect({Tensor::i32({2}, {-12, 0})}, kExact);
   add({complex({2}, {{1, 2}, {3, -1}})}, {.axes = {0}}).expect({complex({}, {{5, 5}})}, kExact);
+  // A product may leave the range of f32 and come back.
+  add({Tensor::f32({4}, {1e30f, 1e30f, 1e-30f, 1e-30f})}, {.axes = {0}}).expect({Tensor::f32({}, {1})}, kRounding);
+  of_many_sizes(*this, 0.99, 1.01);
 }
 
 TEST(Reduce, EachKindNamesItsOp) {

@@ -82,6 +82,24 @@ OP_CASES(sample) {
       EXPECT_EQ(out[0], run(ops::sample, {in[0].cast(DType::F32)})[0]);
     });
 
+  // Long rows, flat and steep, with ties; every filter.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const double range : {0.01, 3.0, 40.0})
+      for (const ops::SampleAttrs& attrs :
+           {ops::SampleAttrs{.seed = 3}, ops::SampleAttrs{.temperature = 0.3f, .seed = 4},
+            ops::SampleAttrs{.top_k = 50, .seed = 5}, ops::SampleAttrs{.top_p = 0.9f, .seed = 6},
+            ops::SampleAttrs{.top_k = 2000, .top_p = 0.5f, .temperature = 2, .seed = 7},
+            ops::SampleAttrs{.top_p = 0.001f, .temperature = 100, .seed = 8}}) {
+        add({random({5, 3001}, -range, range, d)}, attrs);
+        add({random({40, 17}, -range, range, d)}, attrs);
+        add({integers({9, 500}, -3, 3, d)}, attrs);
+      }
+  std::vector<float> masked(4000, -kInf);
+  masked[77] = 1, masked[3000] = 2, masked[3999] = -900;
+  add({Tensor::f32({2, 2000}, masked)}, {.seed = 9});
+  add({Tensor::f32({2, 2000}, masked)}, {.top_p = 0.99f, .temperature = 0.5f, .seed = 9});
+  add({Tensor::f32({2, 2000}, masked)}, {.top_k = 30, .seed = 9});
+
   add_error({random({})}, {}, "Logits rank (0) is less than 1");
   add_error({random({2, 3}, DType::I32)}, {}, "Logits dtype (i32) is not a float type");
   add_error({random({2, 3})}, {.top_k = -1}, "Top_k (-1) is negative");

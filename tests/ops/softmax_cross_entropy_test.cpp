@@ -20,6 +20,9 @@ OP_CASES(softmax_cross_entropy_with_logits) {
         EXPECT_NEAR(out[0].at(n), -std::log(p.at(n * 7 + static_cast<int64_t>(in[1].at(n)))), 1e-6);
     });
   for (const DType d : {DType::F16, DType::BF16}) add({random({4, 5}, d), integers({4}, 0, 4)});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const int64_t classes : {1, 16, 33, 2049, 9000})
+      add({random({classes < 99 ? 301 : 3, classes}, -9, 9, d), integers({classes < 99 ? 301 : 3}, 0, classes - 1)});
   add({Tensor(DType::F32, {0, 3}), Tensor(DType::I32, {0})}).expect({Tensor(DType::F32, {0})});
   add_error({random({2, 3}), Tensor::i32({2}, {0, 3})}, {}, "Label (3) is out of range for the classes (3)");
   add_error({random({2, 3}), Tensor::i32({2}, {0, -1})}, {}, "Label (-1) is out of range");
@@ -43,6 +46,12 @@ OP_CASES(softmax_cross_entropy_backward) {
               in[0], in[2], out[0], 1e-7));
         });
   for (const DType d : {DType::F16, DType::BF16}) add({random({4, 5}, d), integers({4}, 0, 4), random({4}, d)});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const int64_t classes : {1, 16, 33, 2049}) {
+      const int64_t rows = classes < 99 ? 301 : 3;
+      add({random({rows, classes}, -9, 9, d), integers({rows}, 0, classes - 1, DType::I64), random({rows}, d)});
+    }
+  add({Tensor::f32({3, 2}, {NAN, 1, INFINITY, 1, -INFINITY, 1}), Tensor::i32({3}, {1, 1, 1}), random({3})});
   add({Tensor(DType::F32, {0, 3}), Tensor(DType::I32, {0}), Tensor(DType::F32, {0})})
       .expect({Tensor(DType::F32, {0, 3})});
   add_error({random({2, 3}), Tensor::i32({2}, {0, 3}), random({2})}, {}, "Label (3) is out of range");

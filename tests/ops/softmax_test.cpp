@@ -29,6 +29,16 @@ OP_CASES(softmax) {
   for (const DType dtype : {DType::F16, DType::BF16}) add({random({3, 9}, dtype)});
   add({random({0, 4})}).expect({Tensor(DType::F32, {0, 4})});
   add({random({7, 257})});
+  // Rows and columns below, at and beyond a vector, a group of rows and a strip of columns.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    for (const int64_t cols : {1, 7, 16, 33, 100, 2049, 5000}) add({random({cols < 200 ? 301 : 5, cols}, -9, 9, d)});
+    add({random({3, 5, 300}, -9, 9, d)}, {.axis = 1});
+    add({random({2, 300, 3}, -9, 9, d)}, {.axis = 1});
+    add({random({70, 17}, -9, 9, d)}, {.axis = 0});
+  }
+  std::vector<float> values(600, 2.0f);
+  values[40] = NAN, values[100] = INFINITY, values[333] = -INFINITY;
+  for (const int64_t axis : {0, 1}) add({Tensor::f32({12, 50}, values)}, {.axis = axis});
   add_error({random({2, 3})}, {.axis = 2}, "Axis (2) is out of range for rank (2)");
   add_error({random({2, 3}, DType::I32)}, {}, "not a float type");
 }

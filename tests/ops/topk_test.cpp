@@ -55,6 +55,21 @@ OP_CASES(topk) {
           expect_topk(in[0], out, attrs);
         });
       }
+  // Long rows with many equal elements; few and many of them taken; NaN, infinities and both zeros among them.
+  for (const bool largest : {true, false})
+    for (const int64_t k : {1, 40, 700, 5000}) {
+      add({random({3, 5000})}, {.k = k, .largest = largest});
+      add({integers({2, 5000}, -9, 9, DType::F16)}, {.k = k, .largest = largest});
+      add({integers({5000, 3}, 0, 900, DType::F32)},
+          {.k = k, .axis = 0, .largest = largest, .index_dtype = DType::I64});
+    }
+  std::vector<float> special(3000);
+  for (size_t i = 0; i < special.size(); ++i) {
+    const float kValues[] = {NAN, 0.0f, -0.0f, kInf, -kInf, 1.0f, -1.0f, -NAN, 1e-40f};
+    special[i] = kValues[i * 7 % 9];
+  }
+  for (const bool largest : {true, false})
+    for (const int64_t k : {5, 900}) add({Tensor::f32({3000}, special)}, {.k = k, .largest = largest});
   add({Tensor::i64({3}, {int64_t{1} << 60, (int64_t{1} << 60) + 1, 0})}, {.k = 1})
       .expect({Tensor::i64({1}, {(int64_t{1} << 60) + 1}), Tensor::i32({1}, {1})});
   add({random({3, 5})}, {.k = 0}).expect({Tensor(DType::F32, {3, 0}), Tensor(DType::I32, {3, 0})});
@@ -79,6 +94,18 @@ OP_CASES(argmax) {
     add({integers({6, 9}, 0, 3, d)}).check([](const Tensors& in, const Tensors& out) {
       EXPECT_EQ(out[0], run(ops::topk, {in[0]}, {.k = 1})[1].reshaped({6}));
     });
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const int64_t axis : {0, 1, 2}) {
+      add({integers({5, 37, 300}, -30, 30, d)}, {.axis = axis});
+      add({random({7, 2, 9}, d)}, {.axis = axis, .index_dtype = DType::I64});
+    }
+  for (const int64_t at : {0, 7, 64, 99}) {
+    std::vector<float> values(200, 1.0f);
+    values[static_cast<size_t>(at)] = NAN, values[static_cast<size_t>(at) + 50] = NAN, values[150] = kInf;
+    values[151] = -kInf;
+    for (const int64_t axis : {0, 1}) add({Tensor::f32({2, 100}, values)}, {.axis = axis});
+    add({Tensor::f32({200}, values)});
+  }
   add({Tensor(DType::F32, {0, 3})}).expect({Tensor(DType::I32, {0})});
   add_error({Tensor(DType::F32, {3, 0})}, {}, "An axis of size 0 has no largest");
   add_error({x}, {.axis = 2}, "Axis (2) is out of range");
@@ -91,6 +118,18 @@ OP_CASES(argmin) {
   add({x}).expect({Tensor::i32({2}, {1, 1})}, kExact);
   add({x}, {.axis = 0, .keep_dim = true}).expect({Tensor::i32({1, 3}, {1, 1, 1})}, kExact);
   add({Tensor::f32({4}, {-kInf, NAN, 1, NAN})}).expect({Tensor::i32({}, {1})}, kExact);  // as PyTorch: NaN wins
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    for (const int64_t axis : {0, 1, 2}) {
+      add({integers({5, 37, 300}, -30, 30, d)}, {.axis = axis});
+      add({random({7, 2, 9}, d)}, {.axis = axis, .index_dtype = DType::I64});
+    }
+  for (const int64_t at : {0, 7, 64, 99}) {
+    std::vector<float> values(200, 1.0f);
+    values[static_cast<size_t>(at)] = NAN, values[static_cast<size_t>(at) + 50] = NAN, values[150] = kInf;
+    values[151] = -kInf;
+    for (const int64_t axis : {0, 1}) add({Tensor::f32({2, 100}, values)}, {.axis = axis});
+    add({Tensor::f32({200}, values)});
+  }
   for (const DType d : {DType::F16, DType::I32})
     add({integers({6, 9}, 0, 3, d)}).check([](const Tensors& in, const Tensors& out) {
       EXPECT_EQ(out[0], run(ops::topk, {in[0]}, {.k = 1, .largest = false})[1].reshaped({6}));

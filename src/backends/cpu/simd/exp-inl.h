@@ -33,6 +33,25 @@ HWY_INLINE V exp(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Mul(hn::Mul(p, first), second));
 }
 
+// exp of x <= 0 for a softmax, in fewer operations: within 3 ulp, 0 where the result would be denormal; NaN stays NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_of_negative(D d, V x) {
+  const hn::RebindToUnsigned<D> du;
+  // Rounds to an integer and adds the exponent's bias, all in the lowest bits of the sum's mantissa.
+  const V magic = hn::Set(d, 12582912.0f + 127.0f), lowest = hn::Set(d, -87.0f);
+  const V t = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
+  const V n = hn::Sub(t, magic);
+  const V r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x));
+  // Minimax for the relative error, 1e-7, with p(0) = 1.
+  V p = hn::MulAdd(hn::Set(d, 0.008290314115583897f), r, hn::Set(d, 0.04189793020486832f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.1666763573884964f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.4999915063381195f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.9999997019767761f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const V e = hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, t))));
+  return hn::IfThenZeroElse(hn::Lt(x, lowest), e);
+}
+
 }  // namespace rlx::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif
