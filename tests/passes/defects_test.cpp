@@ -7,6 +7,7 @@
 #include "backends/reference/evaluate.h"
 #include "rlx/ops.h"
 #include "rlx/runtime.h"
+#include "support/expect_error.h"
 #include "support/op_cases.h"
 #include "support/pass_context.h"
 #include "support/run_graph.h"
@@ -130,6 +131,16 @@ TEST(Defects, D06ALoopConditionIsTrueOrFalseWhateverItsValue) {
     EXPECT_TRUE(near(reference::evaluate(flat, inputs)[0], expected, kExact)) << "condition " << c;
     EXPECT_EQ(expected.at(0), c == 0 ? 1.0 : std::ldexp(1.0, 50)) << "condition " << c;
   }
+}
+
+TEST(ControlFlow, UnrollingHasALimitThatTheErrorNames) {
+  passes::PassContext context = pass_context();
+  context.options.unroll = passes::Unroll::kAlways;
+  const Graph g = doubling_loop(Tensor::f32({1}, {1}), 100);
+  EXPECT_EQ(count(optimized(g), ops::while_), 1);  // beyond the usual limits
+  EXPECT_EQ(count(optimized(g, context), ops::while_), 0);
+  context.limits.most_nodes = 400;
+  EXPECT_ERROR(optimized(g, context), kInvalid, "Unrolling %2 (while) gives 500 nodes; the limit is 400.");
 }
 
 TEST(Defects, D07AWeightInALoopIsOneParam) {

@@ -9,10 +9,19 @@
 
 namespace rlx::test {
 
+// Is the symbol computed from others, in the graph or in a region?
+static bool is_derived(const Graph& graph, uint32_t id) {
+  if (graph.symbols().derived().contains(id)) return true;
+  for (const Node& node : graph.nodes())
+    for (const GraphPtr& body : node.attrs.graphs())
+      if (is_derived(*body, id)) return true;
+  return false;
+}
+
 Outcome run_on_random_data(const Graph& graph, uint64_t seed) {
   DimBinding sizes;
   for (const uint32_t id : graph.dynamic_symbols())
-    if (!graph.symbols().derived().contains(id)) sizes.set(id, 4);
+    if (!is_derived(graph, id)) sizes.set(id, 4);
   Graph bound = sizes.empty() ? graph : bind(graph, sizes);
   int updates = 0;
   for (const StateUpdate& u : bound.updates()) bound.output(bound.value(u.value), str("update.", updates++));
