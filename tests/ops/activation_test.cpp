@@ -29,6 +29,16 @@ static void formula(Builder& b, double low, double high, double (*f)(double)) {
         }
       });
   b.add({b.random({0, 4})}).expect({Tensor(DType::F32, {0, 4})});
+  // Several blocks and a tail, enough for several threads, and everything that is special: for backends to agree on.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) b.add({b.random({3, 701}, low, high, d)});
+  b.add({b.random({40'001}, low, high)});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    std::vector<double> v;
+    for (const double x : {0.0, 1e-40, 1e-7, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 3.0, 10.0, 25.0, 50.0, 88.5, 90.0, kInf})
+      v.insert(v.end(), {x, -x});
+    v.push_back(NAN);
+    b.add({Tensor::from_doubles(d, {static_cast<int64_t>(v.size())}, v)});
+  }
 }
 
 // What only floats have.
@@ -50,11 +60,18 @@ static double normal_cdf(double x) {
   return 0.5 + sum * h / 3 / std::sqrt(2 * M_PI);
 }
 
+template <class Builder>
+static void signed_integers(Builder& b) {
+  for (const DType d : {DType::I8, DType::I16, DType::I32, DType::I64}) b.add({b.random({5, 301}, d)});
+  b.add({Tensor::i32({4}, {INT32_MIN, INT32_MAX, 0, -1})});
+}
+
 OP_CASES(relu) {
   add({f64({-2, -0.0, 0, 3, kInf, -kInf, NAN})}).expect({f64({0, 0, 0, 3, kInf, 0, NAN})}, kExact);
   add({Tensor::i64({4}, {(int64_t{1} << 62) + 1, -5, 0, INT64_MIN})})
       .expect({Tensor::i64({4}, {(int64_t{1} << 62) + 1, 0, 0, 0})}, kExact);
   add({integers({3}, -7, -7, DType::I8)}).expect({integers({3}, 0, 0, DType::I8)}, kExact);
+  signed_integers(*this);
   formula(*this, -3, 3, [](double x) { return (x + std::fabs(x)) / 2; });
   for (const DType d : {DType::U8, DType::Bool, DType::C64}) add_error({random({2}, d)}, {}, "is not defined for");
 }
@@ -123,6 +140,7 @@ OP_CASES(neg) {
       .expect({Tensor::i64({2}, {-(int64_t{1} << 60) - 1, INT64_MIN})}, kExact);
   add({integers({1}, -128, -128, DType::I8)}).expect({integers({1}, -128, -128, DType::I8)}, kExact);  // wraps
   add({c64({{1, -2}})}).expect({c64({{-1, 2}})}, kExact);
+  signed_integers(*this);
   formula(*this, -3, 3, [](double x) { return 0 - x; });
   for (const DType d : {DType::U8, DType::U32, DType::Bool}) add_error({random({2}, d)}, {}, "is not defined for");
 }
@@ -132,6 +150,7 @@ OP_CASES(abs) {
   add({Tensor::i64({3}, {-(int64_t{1} << 60) - 1, 7, INT64_MIN})})
       .expect({Tensor::i64({3}, {(int64_t{1} << 60) + 1, 7, INT64_MIN})}, kExact);
   add({integers({1}, -128, -128, DType::I8)}).expect({integers({1}, -128, -128, DType::I8)}, kExact);
+  signed_integers(*this);
   formula(*this, -3, 3, [](double x) { return std::sqrt(x * x); });
   for (const DType d : {DType::U8, DType::Bool, DType::C64}) add_error({random({2}, d)}, {}, "is not defined for");
 }

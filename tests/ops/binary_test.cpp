@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "elementwise_cases.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
@@ -28,6 +29,8 @@ OP_CASES(add) {
   add_error({random({2, 3}), random({2})}, {}, "Sizes 3 and 2 do not broadcast");
   add_error({random({2}), random({2}, DType::F16)}, {}, "Operand dtypes (f32, f16) differ");
   add_error({random({2}, DType::Bool), random({2}, DType::Bool)}, {}, "has no arithmetic");
+  add_broadcast_pairs(*this,
+                      {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
 OP_CASES(sub) {
@@ -35,6 +38,8 @@ OP_CASES(sub) {
   add({integers({1}, 0, 0, DType::U8), integers({1}, 1, 1, DType::U8)})
       .expect({integers({1}, 255, 255, DType::U8)}, kExact);
   broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return a - b; });
+  add_broadcast_pairs(*this,
+                      {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
 OP_CASES(mul) {
@@ -44,6 +49,8 @@ OP_CASES(mul) {
   const C a[] = {{1, 2}}, b[] = {{3, -1}}, product[] = {{5, 5}};
   add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
       .expect({Tensor::of<C>(DType::C64, {1}, product)});
+  add_broadcast_pairs(*this,
+                      {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
 OP_CASES(div) {
@@ -57,6 +64,7 @@ OP_CASES(div) {
   add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
       .expect({Tensor::of<C>(DType::C64, {1}, quotient)});
   add_error({Tensor::i32({1}, {1}), Tensor::i32({1}, {0})}, {}, "divided by 0");
+  add_broadcast_pairs(*this, {DType::F16, DType::BF16});
 }
 
 OP_CASES(max) {
@@ -65,20 +73,28 @@ OP_CASES(max) {
   broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return std::fmax(a, b); });
   add({random({3, 5}, DType::I64), random({5}, DType::I64)});
   add_error({random({2}, DType::C64), random({2}, DType::C64)}, {}, "not defined for c64");
+  add_broadcast_pairs(*this,
+                      {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
 OP_CASES(min) {
   add({Tensor::f32({4}, {1, -2, NAN, 0}), Tensor::f32({4}, {0, 3, 1, NAN})})
       .expect({Tensor::f32({4}, {0, -2, NAN, NAN})}, kExact);
   broadcast_case(add({random({2, 1, 4}), random({3, 1})}), [](double a, double b) { return std::fmin(a, b); });
+  add_broadcast_pairs(*this,
+                      {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
 OP_CASES(pow) {
   add({Tensor::f32({5}, {2, -2, -2, 0, 4}), Tensor::f32({5}, {3, 3, 0.5, 0, 0.5})})
       .expect({Tensor::f32({5}, {8, -8, NAN, 1, 2})}, kRounding);
+  add({Tensor::f32({12}, {0, -0.0f, -0.0f, INFINITY, -INFINITY, -INFINITY, -1, 1, NAN, NAN, 2, -8}),
+       Tensor::f32({12}, {-1, -3, 3, -2, 3, 2.5f, INFINITY, NAN, 0, 1, -INFINITY, 1.0f / 3})})
+      .expect({Tensor::f32({12}, {INFINITY, -INFINITY, 0, 0, -INFINITY, INFINITY, 1, 1, 1, NAN, 0, NAN})}, kExact);
   add({Tensor::i32({4}, {2, -3, 5, -1}), Tensor::i32({4}, {10, 3, 0, -3})})
       .expect({Tensor::i32({4}, {1024, -27, 1, -1})}, kExact);
   broadcast_case(add({random({2, 1, 4}, 0.5, 2), random({3, 1})}), [](double a, double b) { return std::pow(a, b); });
+  add_broadcast_pairs(*this, {DType::F16, DType::BF16}, 0.5, 3);
 }
 
 }  // namespace rlx::test

@@ -80,6 +80,24 @@ OP_CASES(cast) {
         EXPECT_EQ(out[0].to_doubles(), in[0].to_doubles());
       });
     }
+  // Values of every size and every kind of float, from and to every dtype; several blocks and a tail.
+  std::vector<double> floats, ints;
+  for (const double x :
+       {0.0,     1e-45, 1e-39,        1e-8,         6e-8,         5.9e-5,  6.2e-5,
+        0.3,     0.5,   0.999,        1.0,          1.0009765625, 2.9,     126.7,
+        127.5,   128.0, 255.4,        256.0,        300.0,        32767.5, 65519.0,
+        65520.0, 1e9,   2147483583.0, 2147483648.0, 9.3e18,       3e38,    static_cast<double>(INFINITY)})
+    floats.insert(floats.end(), {x, -x});
+  floats.push_back(NAN);
+  for (int i = 0; i < 1500; ++i) {
+    floats.push_back(std::ldexp(rng.uniform(-1, 1), static_cast<int>(rng.integer(-30, 40))));
+    ints.push_back(std::round(std::ldexp(rng.uniform(-1, 1), static_cast<int>(rng.integer(1, 63)))));
+  }
+  for (const DType from : all_dtypes())
+    for (const DType to : all_dtypes()) {
+      const std::vector<double>& v = is_float(from) ? floats : ints;
+      add({Tensor::from_doubles(DType::F64, {static_cast<int64_t>(v.size())}, v).cast(from)}, {.to = to});
+    }
   add({random({0, 3})}, {.to = DType::I8}).expect({Tensor(DType::I8, {0, 3})});
 }
 

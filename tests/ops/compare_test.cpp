@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "elementwise_cases.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
@@ -37,6 +38,7 @@ static void compare_cases(Builder& b, std::vector<uint8_t> less_equal_greater, b
                 EXPECT_EQ(out[0].at((i * 3 + j) * 4 + k) != 0, f(in[0].at(i * 4 + k), in[1].at(j)));
         });
   b.add({b.random({0, 3}), b.random({3})}).expect({Tensor(DType::Bool, {0, 3})});
+  add_broadcast_pairs(b, {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8});
   b.add_error({b.random({2}), b.random({2}, DType::F16)}, {}, "Operand dtypes (f32, f16) differ");
   b.add_error({b.random({2, 3}), b.random({2})}, {}, "Sizes 3 and 2 do not broadcast");
 }

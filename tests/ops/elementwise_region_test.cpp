@@ -78,6 +78,24 @@ OP_CASES(elementwise_region) {
           });
     }
 
+  // Several blocks, tails, and resized rows of odd lengths.
+  for (const DType d : {DType::F32, DType::F16, DType::I8})
+    add({random({3, 1300}, d), random({1300}, d), random({3, 1}, d), random({}, d)},
+        {.chain = {{&ops::mul, {in(0), in(1)}},
+                   {&ops::sub, {in(2), step(0)}},
+                   {&ops::add, {step(1), in(3)}},
+                   {&ops::relu, {step(2)}},
+                   {&ops::sub, {step(3), step(1)}}},
+         .num_inputs = 4});
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, 3, 19, 33}, {1, 2, 3, 700}, {2, 1, 40, 1}}) {
+    const Tensor other = random({sizes[0], 1, 2 * sizes[2], 2 * sizes[3]});
+    add({random(sizes), other}, {.chain = {{&ops::gelu, {in(0)}}, {&ops::add, {step(0), in(1)}}},
+                                 .num_inputs = 2,
+                                 .prologue = RegionPrologue::kResizeNearest2x});
+    add({random({1, sizes[1], sizes[2], sizes[3]}, DType::BF16), random({sizes[0], 1, 1, 1}, DType::BF16)},
+        {.chain = {{&ops::mul, {in(0), in(1)}}}, .num_inputs = 2, .prologue = RegionPrologue::kResizeNearest2x});
+  }
+
   add_error({random({2})}, {}, "The chain has no steps.");
   const Chain relu = {{&ops::relu, {in(0)}}};
   add_error({random({2}), random({2})}, {.chain = relu}, "Number of operands (2) is not num_inputs (1).");
@@ -116,6 +134,7 @@ OP_CASES(batch_elementwise_region) {
             EXPECT_EQ(y[0].at(i), v * v + v);
           }
         });
+  add({random({1, 701}), random({1, 701}), random({1, 701})}, {.chain = square_plus, .num_batch_inputs = 3});
   add({random({1, 4})}, {.chain = square_plus}).check([&](const Tensors& x, const Tensors& y) {
     for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(y[0].at(i), x[0].at(i) * (x[0].at(i) + 1), 1e-6);
   });
@@ -143,7 +162,8 @@ OP_CASES(batch_elementwise_region) {
 }
 
 // A random chain whose steps fit together: values are f32, i32, f16 or Bool and every op gets operands of one dtype.
-static Chain random_chain(Rng& rng, const Tensors& inputs) {
+// Exact ones have no transcendental function, so that every backend gets the same bits.
+static Chain random_chain(Rng& rng, const Tensors& inputs, bool exact = false) {
   struct Operand {
     ChainOperand ref;
     DType dtype;
@@ -171,7 +191,7 @@ static Chain random_chain(Rng& rng, const Tensors& inputs) {
     switch (rng.integer(0, 4)) {
       case 0:
         if (const Operand* x = pick(number))
-          push(*unary[rng.integer(0, x->dtype == DType::I32 ? 2 : 6)], {x->ref}, x->dtype);
+          push(*unary[rng.integer(0, exact || x->dtype == DType::I32 ? 2 : 6)], {x->ref}, x->dtype);
         break;
       case 1:
         if (const Operand* x = pick(any)) {
@@ -224,6 +244,65 @@ TEST(ElementwiseRegion, EqualsItsStepsOneByOne) {
     EXPECT_TRUE(near(y, one_by_one(chain, inputs), kExact));
     EXPECT_EQ(y.sizes(), full);
   });
+}
+
+// Blocks, broadcasts, conversions and roundings of the cpu kernel, with several threads.
+TEST(ElementwiseRegion, OnCpuHasTheBitsOfTheOracleWhereAllStepsAreExact) {
+  for_random(300, [](Rng& rng) {
+    const std::vector<int64_t> full = rng.shape({.min_rank = 1, .max_rank = 4, .min_dim = 1, .max_dim = 40});
+    if (product(full) > 60'000) return;
+    Tensors inputs = {rng.tensor(full)};
+    for (int64_t n = rng.integer(0, 4); n > 0; --n) {
+      std::vector<int64_t> sizes(full.begin() + rng.integer(0, static_cast<int64_t>(full.size())), full.end());
+      for (int64_t& size : sizes)
+        if (rng.chance(0.4)) size = 1;
+      const DType dtypes[] = {DType::F32, DType::I32, DType::Bool, DType::F16, DType::BF16, DType::I64, DType::I8};
+      inputs.push_back(rng.tensor(sizes, dtypes[rng.integer(0, 6)]));
+    }
+    const ops::ElementwiseRegionAttrs attrs{.chain = random_chain(rng, inputs, true),
+                                            .num_inputs = static_cast<int64_t>(inputs.size())};
+    const Tensor y = run_op_on({.device = "cpu", .threads = 3}, ops::elementwise_region, inputs, Attrs(attrs), 0)[0];
+    EXPECT_TRUE(near(y, run(ops::elementwise_region, inputs, attrs)[0], kExact));
+  });
+}
+
+// Results that are larger than the caches are written past them: whole, converted, and at odd row lengths.
+TEST(ElementwiseRegion, OnCpuStreamsLargeResults) {
+  Rng rng(5);
+  const Chain chain = {{&ops::mul, {in(0), in(1)}}, {&ops::sub, {step(0), in(0)}}};
+  const CompileOptions cpu = {.device = "cpu", .threads = 3};
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2'200'003}, {1003, 2201}}) {
+    const Tensors inputs = {rng.tensor(sizes), rng.tensor({sizes.back()})};
+    const ops::ElementwiseRegionAttrs attrs{.chain = chain, .num_inputs = 2};
+    EXPECT_TRUE(near(run_op_on(cpu, ops::elementwise_region, inputs, Attrs(attrs), 0)[0],
+                     run(ops::elementwise_region, inputs, attrs)[0], kExact));
+  }
+  const Tensors halves = {rng.tensor({4'400'001}, DType::F16)};
+  EXPECT_TRUE(near(run_op_on(cpu, ops::neg, halves, Attrs(), 0)[0], run(ops::neg, halves)[0], kExact));
+}
+
+// The planner lets a result take its operand's bytes, also of another dtype of the same size.
+TEST(ElementwiseRegion, OnCpuMayOverwriteItsOperands) {
+  Graph g;
+  const Value x = g.input("x", {{3, 20'001}, DType::F32}), row = g.input("row", {{20'001}, DType::F32});
+  const Value t = ops::matmul(g.input("a", {{3, 2}, DType::F32}), g.input("b", {{2, 20'001}, DType::F32}));
+  const Chain chain = {{&ops::mul, {in(0), in(0)}},
+                       {&ops::sub, {in(2), step(0)}},
+                       {&ops::abs, {step(1)}},
+                       {&ops::add, {step(2), in(0)}},
+                       {&ops::max, {step(3), in(1)}}};
+  const Value y = ops::elementwise_region(Values{t, x, row}, {.chain = chain, .num_inputs = 3});
+  g.output(ops::cast(ops::cast(y * row, {.to = DType::I32}), {.to = DType::F32}), "y");
+  Rng rng(3);
+  const NamedTensors inputs = {{"x", rng.tensor({3, 20'001})},
+                               {"row", rng.tensor({20'001})},
+                               {"a", rng.integers({3, 2}, -9, 9, DType::F32)},
+                               {"b", rng.integers({2, 20'001}, -9, 9, DType::F32)}};
+  Executable cpu = compile(g, {.device = "cpu", .threads = 3});
+  EXPECT_GE(cpu.plan().in_place_results, 3);
+  for (const StepInfo& s : cpu.plan().steps)
+    if (s.op != "matmul") EXPECT_EQ(s.kernel, "cpu/blocks") << s.op;
+  EXPECT_TRUE(near(cpu.run(inputs).at("y"), compile(g, {.device = "reference"}).run(inputs).at("y"), kExact));
 }
 
 TEST(BatchElementwiseRegion, IsTheConcatOfItsSlices) {

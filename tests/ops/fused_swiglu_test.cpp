@@ -24,6 +24,9 @@ OP_CASES(fused_swiglu) {
                 EXPECT_NEAR(out[0].at(i), e, eps * (std::fabs(e) + 0.1));
               }
             });
+  for (const int64_t half : {1, 67, 701, 1300})  // short rows side by side, long ones in parts
+    for (const DType d : {DType::F32, DType::F16, DType::BF16})
+      add({random({7, 2 * half}, -9, 9, d)}, {.cast_to = d == DType::BF16 ? std::optional(DType::F32) : std::nullopt});
   add({random({0, 4})}).expect({Tensor(DType::F32, {0, 2})});
   add({random({2, 0})}).expect({Tensor(DType::F32, {2, 0})});
   add_error({random({2, 5})}, {}, "Last size (5) is odd");

@@ -41,6 +41,13 @@ OP_CASES(where) {
           EXPECT_EQ(out[0].values<int64_t>()[static_cast<size_t>(i)], in[0].at(i) != 0 ? INT64_MIN : INT64_MAX);
       });
   add({random({0, 1}, DType::Bool), random({3}), random({1})}).expect({Tensor(DType::F32, {0, 3})});
+  // Blocks, their tails and every kind of broadcast, with conditions and sides of all lanes.
+  for (const DType d : {DType::F32, DType::F16, DType::I32, DType::I64, DType::U8, DType::Bool})
+    for (const DType c : {DType::Bool, DType::F32, DType::I64}) {
+      add({random({3, 701}, c), random({3, 701}, d), random({}, d)});
+      add({random({130, 1}, c), random({9}, d), random({130, 9}, d)});
+      add({random({1300}, c), random({2, 1300}, d), random({2, 1}, d)});
+    }
   add_error({cond, random({3}), random({3}, DType::F16)}, {}, "Operand dtypes (f32, f16) differ");
   add_error({cond, random({2}), random({1})}, {}, "Sizes 3 and 2 do not broadcast");
 }

@@ -27,4 +27,28 @@ TEST(SteadyRun, AllocatesNothing) {
   EXPECT_EQ(allocations(), before);
 }
 
+// Element-wise programs are built at every run, in place of nothing on the heap.
+TEST(SteadyRun, AllocatesNothingInCpuElementwiseKernels) {
+  const auto in = [](int32_t i) { return ChainOperand{.is_step = false, .index = i}; };
+  const auto step = [](int32_t s) { return ChainOperand{.is_step = true, .index = s}; };
+  Graph g;
+  const Value x = g.input("x", {{70, 300}, DType::F32}), row = g.input("row", {{300}, DType::F16});
+  const Chain chain = {{&ops::cast, {in(1)}, DType::F32},
+                       {&ops::mul, {in(0), step(0)}},
+                       {&ops::gelu, {step(1)}},
+                       {&ops::gt, {step(2), in(0)}},
+                       {&ops::where, {step(3), step(2), in(0)}}};
+  const Value y = ops::elementwise_region(Values{x, row}, {.chain = chain, .num_inputs = 2});
+  g.output(ops::fused_swiglu(ops::tanh(y) + x), "y");
+  g.output(ops::cast(y, {.to = DType::I8}), "z");
+  Executable exe = compile(g, {.device = "cpu", .threads = 2});
+  Rng rng(1);
+  const std::vector<Tensor> inputs = {rng.tensor({70, 300}), rng.tensor({300}, DType::F16)};
+  exe.run_slots(inputs);
+  exe.run_slots(inputs);
+  const auto before = allocations();
+  for (int i = 0; i < 10; ++i) exe.run_slots(inputs);
+  EXPECT_EQ(allocations(), before);
+}
+
 }  // namespace rlx::test

@@ -184,7 +184,8 @@ StepFn int_step(Micro micro) { return HWY_DYNAMIC_DISPATCH(IntStep)(micro); }
 
 StepFn step_fn(Micro micro) {
   if (micro < Micro::kSigmoidF) return float_step(micro);
-  return micro < Micro::kAddI ? math_step(micro) : int_step(micro);
+  if (micro < Micro::kAddI) return math_step(micro);
+  return micro < Micro::kPairF ? int_step(micro) : pair_step(micro);
 }
 
 }  // namespace rlx::cpu

@@ -131,8 +131,24 @@ enum class Micro : uint8_t {
   kLToI,
   kWhere,   // (i32 condition, two blocks of 32 bit lanes)
   kWhereL,  // (i32 condition, two blocks of i64 lanes)
+  // pair_steps.cpp: kPairF + 5 * first + second, see pair_of()
+  kPairF,
+  kLastPairF = kPairF + 14,
 };
 // clang-format on
+
+// Two f32 steps at once, (a, b, c) to second(first(a, b), c), with the roundings of both: `first` is add, sub or mul;
+// `second` is one of them, sub with its operands swapped, or relu, which has no c. kNone for other pairs.
+constexpr Micro pair_of(Micro first, Micro second, bool swapped) {
+  const int f = first == Micro::kAddF ? 0 : first == Micro::kSubF ? 1 : first == Micro::kMulF ? 2 : -1;
+  const int s = second == Micro::kAddF    ? 0
+                : second == Micro::kSubF  ? (swapped ? 2 : 1)
+                : second == Micro::kMulF  ? 3
+                : second == Micro::kReluF ? 4
+                                          : -1;
+  if (f < 0 || s < 0) return Micro::kNone;
+  return static_cast<Micro>(static_cast<int>(Micro::kPairF) + 5 * f + s);
+}
 
 // out may be one of the operands.
 using StepFn = void (*)(const void* const* operands, void* out, int64_t n);
@@ -147,5 +163,6 @@ constexpr int cost_of(Micro micro) { return micro >= Micro::kSigmoidF && micro <
 StepFn float_step(Micro micro);
 StepFn math_step(Micro micro);
 StepFn int_step(Micro micro);
+StepFn pair_step(Micro micro);
 
 }  // namespace rlx::cpu

@@ -98,6 +98,7 @@ int ProgramBuilder::emit(Micro micro, std::span<const int> regs) {
   if (program_.num_steps == kMaxProgramSteps) return -1;
   ProgramStep& s = program_.steps[static_cast<size_t>(program_.num_steps)];
   s.fn = step_fn(micro);
+  s.micro = micro;
   RLX_ASSERT(s.fn != nullptr && regs.size() <= s.operands.size());
   for (size_t i = 0; i < s.operands.size(); ++i) s.operands[i] = static_cast<int16_t>(regs[i < regs.size() ? i : 0]);
   s.out = static_cast<int16_t>(kMaxProgramInputs + program_.num_steps);
@@ -189,23 +190,67 @@ bool ProgramBuilder::finish(int result) {
   if (result < 0) return false;
   const Value& value = values_[static_cast<size_t>(result)];  // what is pending happens when it is stored
   program_.result_dtype = value.dtype;
-  const int inputs = program_.num_inputs, steps = program_.num_steps;
   if (value.reg < kMaxProgramInputs) {
     program_.num_steps = 0;
     program_.result = value.reg;
-    program_.num_slots = inputs;
+    program_.num_slots = program_.num_inputs;
     return true;
   }
   program_.num_steps = value.reg - kMaxProgramInputs + 1;  // nothing behind it is read
-  RLX_ASSERT(program_.num_steps <= steps);
+  pair_steps();
+  assign_slots();
+  return true;
+}
 
-  // Last reader of each step, then slots: a free one, or a new one.
+// A step that is read once, by a step that can do its work on the way, saves a pass over a block.
+void ProgramBuilder::pair_steps() {
+  const auto n = static_cast<size_t>(program_.num_steps);
+  const auto index = [](int16_t reg) { return static_cast<size_t>(reg - kMaxProgramInputs); };
+  std::array<int16_t, kMaxProgramSteps> reads = {}, renamed = {};
+  std::array<bool, kMaxProgramSteps> gone = {};
+  const auto arity = [](Micro m) { return pair_of(m, Micro::kReluF, false) != Micro::kNone ? 2 : 1; };
+  for (size_t s = 0; s < n; ++s) {
+    const auto& o = program_.steps[s].operands;
+    for (size_t i = 0; i < o.size(); ++i)  // operands that a step lacks repeat its first
+      if (o[i] >= kMaxProgramInputs && (i == 0 || o[i] != o[0])) ++reads[index(o[i])];
+  }
+  for (size_t s = 0; s < n; ++s) {
+    ProgramStep& second = program_.steps[s];
+    for (int side = 0; side < arity(second.micro); ++side) {
+      const int16_t reg = second.operands[static_cast<size_t>(side)],
+                    other = second.operands[1 - static_cast<size_t>(side)];
+      if (reg < kMaxProgramInputs || reads[index(reg)] != 1 || (arity(second.micro) == 2 && reg == other)) continue;
+      const ProgramStep& first = program_.steps[index(reg)];
+      const Micro pair = pair_of(first.micro, second.micro, side == 1);
+      if (pair == Micro::kNone) continue;
+      gone[index(reg)] = true;
+      second = {step_fn(pair),
+                pair,
+                {first.operands[0], first.operands[1], arity(second.micro) == 2 ? other : first.operands[0]},
+                second.out};
+      break;
+    }
+  }
+  int kept = 0;
+  for (size_t s = 0; s < n; ++s) {
+    if (gone[s]) continue;
+    ProgramStep& step = program_.steps[static_cast<size_t>(kept)];
+    step = program_.steps[s];
+    for (int16_t& o : step.operands)
+      if (o >= kMaxProgramInputs) o = renamed[index(o)];
+    renamed[s] = step.out = static_cast<int16_t>(kMaxProgramInputs + kept++);
+  }
+  program_.num_steps = kept;
+}
+
+// Each step's block goes where an earlier one's is not read any more, or to a new slot.
+void ProgramBuilder::assign_slots() {
   std::array<int16_t, kMaxProgramSteps> last_use = {}, slot = {};
   for (int s = 0; s < program_.num_steps; ++s)
     for (const int16_t o : program_.steps[static_cast<size_t>(s)].operands)
       if (o >= kMaxProgramInputs) last_use[static_cast<size_t>(o - kMaxProgramInputs)] = static_cast<int16_t>(s);
   std::array<int16_t, kMaxProgramSteps> free = {};
-  int num_free = 0, next = inputs;
+  int num_free = 0, next = program_.num_inputs;
   for (int s = 0; s < program_.num_steps; ++s) {
     ProgramStep& step = program_.steps[static_cast<size_t>(s)];
     const std::array<int16_t, 3> regs = step.operands;
@@ -227,7 +272,6 @@ bool ProgramBuilder::finish(int result) {
   }
   program_.result = program_.steps[static_cast<size_t>(program_.num_steps - 1)].out;
   program_.num_slots = next;
-  return true;
 }
 
 }  // namespace rlx::cpu

@@ -13,11 +13,14 @@ namespace rlx::cpu {
 
 inline constexpr int kMaxProgramInputs = 24;
 inline constexpr int kMaxProgramSteps = 128;
-// Elements of a block: 4 KiB of f32, so that a handful of blocks share 32 KiB, and a step's call costs next to nothing.
-inline constexpr int64_t kBlock = 1024;
+// Elements of a block, 2 KiB of f32: two operands, the next block of both on its way in, two that do not change and two
+// slots fill half of a first-level cache of 32 KiB; at 1024 they would thrash it. A step's call costs a tenth of its
+// work.
+inline constexpr int64_t kBlock = 512;
 
 struct ProgramStep {
   StepFn fn;
+  Micro micro;
   std::array<int16_t, 3> operands;  // slots
   int16_t out;                      // slot
 };
@@ -63,6 +66,8 @@ class ProgramBuilder {
   int emit(Micro micro, std::span<const int> regs);
   int read(int value);  // its register, settled
   int where(std::span<const int> operands);
+  void pair_steps();
+  void assign_slots();
 
   Program& program_;
   std::array<Value, kMaxProgramInputs + kMaxProgramSteps> values_;

@@ -14,6 +14,8 @@ namespace {
 // Results of this many bytes are written past the caches: nothing of them would be left there for the next step.
 constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
+constexpr int64_t kLine = 64;
+
 // Rows from this length on are cut into blocks; shorter ones are taken several at a time.
 constexpr int64_t kLongRow = kBlock / 2;
 
@@ -109,11 +111,15 @@ class Runner {
       for (int i = 0; i < program_.num_inputs; ++i) slots[i] = block_of(i, p, scratch + i * slot_bytes, staging);
       std::byte* const to = result_ + first * element_bytes(program_.result_dtype);
       if (direct) slots[program_.result] = to;
+      Prefetches next = b + 1 < end ? prefetches(piece(b + 1)) : Prefetches();
+      const int64_t share = next.lines / (program_.num_steps + 1) + 1;
       for (int s = 0; s < program_.num_steps; ++s) {
+        next.issue(share);
         const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
         const void* operands[3] = {slots[step.operands[0]], slots[step.operands[1]], slots[step.operands[2]]};
         step.fn(operands, const_cast<void*>(slots[step.out]), n);  // slots of steps are ours, or the result
       }
+      next.issue(next.lines);
       if (!direct) store(slots[program_.result], to, n, staging);
     }
     if (streams_) finish_streaming();
@@ -126,6 +132,48 @@ class Runner {
     kRowPart,     // a part of a long row
     kGathered
   };
+
+  // The next block's operands, fetched while this one's steps compute: those touch no memory themselves, so that the
+  // hardware would fetch nothing meanwhile.
+  struct Prefetches {
+    struct Range {
+      const std::byte* at;
+      int64_t lines;
+    };
+    Range ranges[kMaxProgramInputs];
+    int count = 0;
+    int64_t lines = 0;
+
+    void issue(int64_t n) {
+      for (; n > 0 && count > 0; --count) {
+        Range& r = ranges[count - 1];
+        const int64_t now = std::min(n, r.lines);
+        for (int64_t i = 0; i < now; ++i) __builtin_prefetch(r.at + i * kLine);
+        r.at += now * kLine;
+        r.lines -= now;
+        lines -= now;
+        n -= now;
+        if (r.lines > 0) return;
+      }
+    }
+  };
+  Prefetches prefetches(const Piece& p) const {
+    Prefetches all;
+    for (int i = 0; i < program_.num_inputs; ++i) {
+      int64_t first = 0, ignored = 0;
+      if (source_[i] == Source::kContiguous)
+        first = p.row * row_ + p.column;
+      else if (source_[i] == Source::kRowPart)
+        first = row_offset(i, p.row, ignored) + p.column;
+      else
+        continue;
+      const int64_t bytes = element_bytes(program_.inputs[static_cast<size_t>(i)]);
+      const int64_t lines = (p.rows * p.columns * bytes + kLine - 1) / kLine;
+      all.ranges[all.count++] = {inputs_[i] + first * bytes, lines};
+      all.lines += lines;
+    }
+    return all;
+  }
 
   static int64_t element_bytes(DType dtype) { return static_cast<int64_t>(size_of(dtype)); }
 
