@@ -5,6 +5,9 @@
 
 namespace rlx::cpu {
 
+// The weight, operand 1, is known when compiled.
+static bool static_weight(const Signature& s) { return floats<0, 1>(s) && s.is_static(1); }
+
 // clang-format off: a line per kernel
 static const host::KernelRow kTable[] = {
     elementwise_row<ops::abs>(),
@@ -49,6 +52,12 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::sigmoid>(),
     elementwise_row<ops::silu>(),
     elementwise_row<ops::sin>(),
+    {&ops::conv, conv_depthwise, conv_depthwise_supports, "depthwise", conv_depthwise_scratch},
+    {&ops::conv, conv_packed, static_weight, "implicit GEMM, packed weight", conv_packed_scratch, &conv_packing},
+    {&ops::conv, conv, floats<0, 1>, "implicit GEMM", conv_scratch},
+    {&ops::conv2d_backward_input, conv2d_backward_input, floats<0, 1>, "implicit GEMM", conv2d_backward_input_scratch},
+    {&ops::conv_transpose2d, conv_transpose2d_packed, static_weight, "implicit GEMM, packed weight", conv_transpose2d_packed_scratch, &conv_transpose2d_packing},
+    {&ops::conv_transpose2d, conv_transpose2d, floats<0, 1>, "implicit GEMM", conv_transpose2d_scratch},
     {&ops::softmax, softmax, floats<0>, "rows", softmax_scratch},
     elementwise_row<ops::sqrt>(),
     elementwise_row<ops::sub>(),

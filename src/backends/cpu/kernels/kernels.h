@@ -60,6 +60,24 @@ void fused_swiglu(const Call& call);
 bool relu_backward_supports(const Signature& s);
 int64_t relu_backward_scratch(const Signature& s, int threads);
 void relu_backward(const Call& call);
+extern const host::Packing conv_packing;
+int64_t conv_packed_scratch(const Signature& s, int threads);
+void conv_packed(const Call& call);
+int64_t conv_scratch(const Signature& s, int threads);
+void conv(const Call& call);
+
+bool conv_depthwise_supports(const Signature& s);
+int64_t conv_depthwise_scratch(const Signature& s, int threads);
+void conv_depthwise(const Call& call);
+
+int64_t conv2d_backward_input_scratch(const Signature& s, int threads);
+void conv2d_backward_input(const Call& call);
+
+extern const host::Packing conv_transpose2d_packing;
+int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads);
+void conv_transpose2d_packed(const Call& call);
+int64_t conv_transpose2d_scratch(const Signature& s, int threads);
+void conv_transpose2d(const Call& call);
 
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);
