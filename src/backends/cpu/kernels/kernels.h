@@ -79,6 +79,13 @@ void conv_transpose2d_packed(const Call& call);
 int64_t conv_transpose2d_scratch(const Signature& s, int threads);
 void conv_transpose2d(const Call& call);
 
+int64_t pool_scratch(const Signature& s, int threads);
+void pool_max(const Call& call);
+void pool_mean(const Call& call);
+void pool_min(const Call& call);
+void pool_prod(const Call& call);
+void pool_sum(const Call& call);
+
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);
 
