@@ -58,6 +58,7 @@ static const host::KernelRow kTable[] = {
     {&ops::conv2d_backward_input, conv2d_backward_input, floats<0, 1>, "implicit GEMM", conv2d_backward_input_scratch},
     {&ops::conv_transpose2d, conv_transpose2d_packed, static_weight, "implicit GEMM, packed weight", conv_transpose2d_packed_scratch, &conv_transpose2d_packing},
     {&ops::conv_transpose2d, conv_transpose2d, floats<0, 1>, "implicit GEMM", conv_transpose2d_scratch},
+    {&ops::fft, fft, fft_supports, "mixed radix", fft_scratch},
     {&ops::pool_max, pool_max, floats<0>, "separable", pool_scratch},
     {&ops::pool_mean, pool_mean, floats<0>, "separable", pool_scratch},
     {&ops::pool_min, pool_min, floats<0>, "separable", pool_scratch},

@@ -79,6 +79,10 @@ void conv_transpose2d_packed(const Call& call);
 int64_t conv_transpose2d_scratch(const Signature& s, int threads);
 void conv_transpose2d(const Call& call);
 
+bool fft_supports(const Signature& s);
+int64_t fft_scratch(const Signature& s, int threads);
+void fft(const Call& call);
+
 int64_t pool_scratch(const Signature& s, int threads);
 void pool_max(const Call& call);
 void pool_mean(const Call& call);
