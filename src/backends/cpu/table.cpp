@@ -5,6 +5,9 @@
 
 namespace rlx::cpu {
 
+// The weight, operand 1, is known when compiled.
+static bool static_weight(const Signature& s) { return floats<0, 1>(s) && s.is_static(1); }
+
 // clang-format off: a line per kernel
 static const host::KernelRow kTable[] = {
     elementwise_row<ops::abs>(),
@@ -64,6 +67,20 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::sigmoid>(),
     elementwise_row<ops::silu>(),
     elementwise_row<ops::sin>(),
+    {&ops::conv, conv_depthwise, conv_depthwise_supports, "depthwise", conv_depthwise_scratch},
+    {&ops::conv, conv_packed, static_weight, "implicit GEMM, packed weight", conv_packed_scratch, &conv_packing},
+    {&ops::conv, conv, floats<0, 1>, "implicit GEMM", conv_scratch},
+    {&ops::conv2d_backward_input, conv2d_backward_input, floats<0, 1>, "implicit GEMM", conv2d_backward_input_scratch},
+    {&ops::conv_transpose2d, conv_transpose2d_packed, static_weight, "implicit GEMM, packed weight", conv_transpose2d_packed_scratch, &conv_transpose2d_packing},
+    {&ops::conv_transpose2d, conv_transpose2d, floats<0, 1>, "implicit GEMM", conv_transpose2d_scratch},
+    {&ops::fft, fft, fft_supports, "mixed radix", fft_scratch},
+    {&ops::gated_delta_net, gated_delta_net, all_small_floats, "columns", gated_delta_net_scratch},
+    {&ops::pool_max, pool_max, floats<0>, "separable", pool_scratch},
+    {&ops::pool_mean, pool_mean, floats<0>, "separable", pool_scratch},
+    {&ops::pool_min, pool_min, floats<0>, "separable", pool_scratch},
+    {&ops::pool_prod, pool_prod, floats<0>, "separable", pool_scratch},
+    {&ops::pool_sum, pool_sum, floats<0>, "separable", pool_scratch},
+    {&ops::selective_scan, selective_scan, all_small_floats, "channels", selective_scan_scratch},
     {&ops::softmax, softmax, floats<0>, "rows", softmax_scratch},
     {&ops::softmax_cross_entropy_backward, softmax_cross_entropy_backward, floats<0>, "rows", softmax_cross_entropy_scratch},
     {&ops::softmax_cross_entropy_with_logits, softmax_cross_entropy_with_logits, floats<0>, "rows", softmax_cross_entropy_scratch},
