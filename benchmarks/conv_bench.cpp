@@ -13,7 +13,7 @@
 #include "rlx/graph.h"
 #include "rlx/ops.h"
 #include "rlx/runtime.h"
-#ifdef RLX_WITH_DNNL
+#ifdef RLX_BENCH_ONEDNN
 #include <dnnl.hpp>
 #endif
 
@@ -73,7 +73,7 @@ Tensor filled(const std::vector<int64_t>& sizes, float scale) {
   return t;
 }
 
-#ifdef RLX_WITH_DNNL
+#ifdef RLX_BENCH_ONEDNN
 std::function<void()> make_dnnl(const ConvShape& s, const std::vector<int64_t>& y, bool plain) {
   using namespace dnnl;
   static engine eng(engine::kind::cpu, 0);
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     const double flops = 2.0 * static_cast<double>(product(std::span<const int64_t>(sizes))) *
                          static_cast<double>(s.w[1]) * static_cast<double>(product(std::span<const int64_t>(kernel)));
     std::vector<std::function<void()>> runs = {[&] { exe.run_slots({&input, 1}); }};
-#ifdef RLX_WITH_DNNL
+#ifdef RLX_BENCH_ONEDNN
     runs.push_back(make_dnnl(s, sizes, false));
     runs.push_back(make_dnnl(s, sizes, true));
 #endif
@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     std::printf("\n");
     std::fflush(stdout);
   }
-#ifdef RLX_WITH_DNNL
+#ifdef RLX_BENCH_ONEDNN
   std::printf("%-28s %27.2f %19.2f\n", "geometric mean", std::exp(log_sum[0] / count), std::exp(log_sum[1] / count));
 #endif
 }
