@@ -86,7 +86,9 @@ Values decompose_group_norm(const DecomposeCall& call) {
   const std::vector<Dim> pixels(shape.begin() + 2, shape.end());
   const Dim group = symbols.mul(symbols.div(shape[1], attrs.num_groups), symbols.product(pixels));
   const Value rows = reshape(x, {.new_shape = {shape[0], attrs.num_groups, group}});
-  const Value centered = rows - reduce_mean(rows, {.axes = {2}, .keep_dim = true});
+  // The mean is rounded, which shows where it is large beside the deviations: what it left is subtracted, too.
+  const Value about = rows - reduce_mean(rows, {.axes = {2}, .keep_dim = true});
+  const Value centered = about - reduce_mean(about, {.axes = {2}, .keep_dim = true});
   const Value variance = reduce_mean(centered * centered, {.axes = {2}, .keep_dim = true});
   const Value unit = centered / sqrt(variance + scalar_like(x, attrs.eps));
   std::vector<Dim> per_channel(static_cast<size_t>(shape.rank()) - 1, Dim(1));

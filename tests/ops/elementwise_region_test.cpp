@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "rlx/runtime.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
