@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
+#include <unordered_map>
 
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -10,19 +11,19 @@ namespace rlx {
 
 namespace {
 
-void collect_params(const Graph& graph, std::vector<Port>& params) {
+// `known`: where each name stands in `params`.
+void collect_params(const Graph& graph, std::vector<Port>& params, std::unordered_map<std::string, size_t>& known) {
   for (const Node& node : graph.nodes()) {
     if (node.op == &ops::param) {
       const std::string& name = node.attrs.as<ops::LeafAttrs>().name;
-      const auto same = [&](const Port& p) { return p.name == name; };
-      const auto it = std::find_if(params.begin(), params.end(), same);
-      if (it == params.end())
+      const auto [it, is_new] = known.emplace(name, params.size());
+      if (is_new)
         params.push_back({name, node.results[0].type});
       else
-        require(it->type == node.results[0].type, "Param '", name, "' is ", it->type, " in one graph and ",
-                node.results[0].type, " in a region.");
+        require(params[it->second].type == node.results[0].type, "Param '", name, "' is ", params[it->second].type,
+                " in one graph and ", node.results[0].type, " in a region.");
     }
-    for (const GraphPtr& region : node.attrs.graphs()) collect_params(*region, params);
+    for (const GraphPtr& region : node.attrs.graphs()) collect_params(*region, params, known);
   }
 }
 
@@ -80,7 +81,8 @@ Manifest manifest_of(const Graph& graph) {
     if (node.op == &ops::input) m.inputs.push_back({node.attrs.as<ops::LeafAttrs>().name, node.results[0].type});
     if (node.op == &ops::state) m.states.push_back({node.attrs.as<ops::LeafAttrs>().name, node.results[0].type});
   }
-  collect_params(graph, m.params);
+  std::unordered_map<std::string, size_t> known;
+  collect_params(graph, m.params, known);
   for (const Output& o : graph.outputs()) m.outputs.push_back({o.name, graph.type(o.value)});
   return m;
 }

@@ -140,12 +140,15 @@ class Lowering {
     SymbolTable symbols = bound_.symbols();
     const auto view = node.op->view(InferCall(*node.op, types, node.attrs, symbols));
     if (!view) return false;
-    const int32_t source = value_.at(node.inputs[0]);
+    // A view of a view lies in the same root: chains stay short.
+    const plan::Root root = plan::root_of(program_.problem, value_.at(node.inputs[0]));
+    const int32_t source = root.value;
     const int32_t v = add_value(node.results[0], symbolic.results[0], Source::kStep,
                                 program_.problem.values[static_cast<size_t>(source)].region);
     plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
     planned.view_of = source;
-    planned.view_offset_bytes = checked_mul(view->offset_elems, static_cast<int64_t>(size_of(types[0].dtype)));
+    planned.view_offset_bytes =
+        root.offset_bytes + checked_mul(view->offset_elems, static_cast<int64_t>(size_of(types[0].dtype)));
     if (const auto* params = find_static(source)) make_static(static_cast<size_t>(v), std::vector(*params));
     program_.views.push_back({&node - bound_.nodes().data(), view->offset_elems});
     return true;
@@ -216,8 +219,8 @@ class Lowering {
     const int32_t source = user.inputs[static_cast<size_t>(packing.operand)];
     RLX_ASSERT(find_static(source) != nullptr);
     const int64_t bytes = packing.bytes(signature);
-    for (const Packed& p : packed_)
-      if (p.packing == &packing && p.source == source && p.bytes == bytes && p.attrs == user.attrs) return p.value;
+    for (const Packed& p : packed_[source])
+      if (p.packing == &packing && p.bytes == bytes && p.attrs == user.attrs) return p.value;
     ProgramStep step{.op = user.op,
                      .attrs = user.attrs,
                      .kernel = packing.pack,
@@ -234,7 +237,7 @@ class Lowering {
     step.outputs = {v};
     step.results = {operand.type};
     program_.static_steps.push_back(std::move(step));
-    packed_.push_back({&packing, source, bytes, user.attrs, v});
+    packed_[source].push_back({&packing, bytes, user.attrs, v});
     return v;
   }
 
@@ -277,12 +280,11 @@ class Lowering {
   std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
   struct Packed {
     const Packing* packing;
-    int32_t source;
     int64_t bytes;
     Attrs attrs;
     int32_t value;
   };
-  std::vector<Packed> packed_;
+  std::unordered_map<int32_t, std::vector<Packed>> packed_;  // by the operand as it was
   std::unordered_map<ValueId, int32_t> value_;
   Program program_;
 };
