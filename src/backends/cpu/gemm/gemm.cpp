@@ -10,6 +10,8 @@ namespace rlx::cpu::gemm {
 namespace {
 
 constexpr int64_t kF32 = sizeof(float);
+// Of B, beside a panel of A and the rows of C that are being written.
+constexpr int64_t kL2Bytes = 512 * 1024;
 
 int type_index(DType dtype) { return dtype == DType::F32 ? 0 : dtype == DType::F16 ? 1 : 2; }
 
@@ -183,46 +185,57 @@ class Product {
   void multiply_block(int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
     const int64_t panel = kernels_.panel();
     const Sums block = sums(first_row_ + panel_row(i0), first_col_ + j0 * panel, (j1 - j0) * panel);
+    const int64_t wide = wide_panels(i0, i1);
     bool last = false;
     for (int64_t k0 = 0, depth = 0; !last; k0 += depth) {  // once for k = 0, which makes zeros
       depth = next_depth(k0);
       last = k0 + depth >= g_.k;
-      int64_t width = 1;
-      for (int64_t j = j0; j < j1; j += width) {
-        const PanelB b = panel_b(j);
-        width = wide_panels(i0, i1, j, j1);
-        const int64_t cols = std::min(width * panel, cols_ - j * panel);
-        for (int64_t i = i0; i < i1; ++i) {
-          const int64_t row = panel_row(i), rows = panel_row(i + 1) - row;
-          const Sums s = {block.data + (row - panel_row(i0)) * block.row + (j - j0) * panel, block.row};
-          Tile t = {.k = depth,
-                    .a = nullptr,
-                    .a_row = 1,
-                    .a_k = rows,
-                    .b = b.data + k0 * b.step * static_cast<int64_t>(b.type == 0 ? 4 : 2),
-                    .b_k = b.step,
-                    .b_panel = b.next,
-                    .c = s.data,
-                    .c_row = s.row,
-                    .cols = cols,
-                    .accumulate = k0 > 0};
-          if (plan_.copy_a) {
-            t.a = packed_a_ + row * g_.k + k0 * rows;
-          } else {
-            t.a = static_cast<const float*>(from(g_.a, first_row_ + row, k0).data);
-            t.a_row = g_.a.row_stride;
-            t.a_k = g_.a.col_stride;
-          }
-          if (width > 1)
-            kernels_.wide_tile[b.type][rows](t);
-          else if (b.type == 0 && cols <= kernels_.lanes)
-            kernels_.half_tile[rows](t);
-          else
-            kernels_.tile[b.type][rows](t);
-          if (last && has_epilogue_) finish_sums(s, first_row_ + row, first_col_ + j * panel, rows, cols);
+      const auto tile_at = [&](int64_t i, int64_t j, int64_t width) {
+        const int64_t row = panel_row(i) - panel_row(i0);
+        multiply_tile(i, j, width, k0, depth, {block.data + row * block.row + (j - j0) * panel, block.row}, last);
+      };
+      // Rows of C are written in long runs where the panels of B stay in the L2 cache meanwhile; else each of those is
+      // used for all rows before the next one comes.
+      if (wide == 1 && depth * (j1 - j0) * panel * kF32 <= kL2Bytes) {
+        for (int64_t i = i0; i < i1; ++i)
+          for (int64_t j = j0; j < j1; ++j) tile_at(i, j, 1);
+      } else {
+        for (int64_t j = j0; j < j1;) {
+          const int64_t width = j + wide <= j1 && panel_cols(j + wide - 1) == panel ? wide : 1;
+          for (int64_t i = i0; i < i1; ++i) tile_at(i, j, width);
+          j += width;
         }
       }
     }
+  }
+
+  void multiply_tile(int64_t i, int64_t j, int64_t width, int64_t k0, int64_t depth, const Sums& s, bool last) const {
+    const PanelB b = panel_b(j);
+    const int64_t panel = kernels_.panel(), row = panel_row(i), rows = panel_row(i + 1) - row;
+    const int64_t cols = std::min(width * panel, cols_ - j * panel);
+    Tile t = {.k = depth,
+              .a = packed_a_ + row * g_.k + k0 * rows,
+              .a_row = 1,
+              .a_k = rows,
+              .b = b.data + k0 * b.step * static_cast<int64_t>(b.type == 0 ? 4 : 2),
+              .b_k = b.step,
+              .b_panel = b.next,
+              .c = s.data,
+              .c_row = s.row,
+              .cols = cols,
+              .accumulate = k0 > 0};
+    if (!plan_.copy_a) {
+      t.a = static_cast<const float*>(from(g_.a, first_row_ + row, k0).data);
+      t.a_row = g_.a.row_stride;
+      t.a_k = g_.a.col_stride;
+    }
+    if (width > 1)
+      kernels_.wide_tile[b.type][rows](t);
+    else if (b.type == 0 && cols <= kernels_.lanes)
+      kernels_.half_tile[rows](t);
+    else
+      kernels_.tile[b.type][rows](t);
+    if (last && has_epilogue_) finish_sums(s, first_row_ + row, first_col_ + j * panel, rows, cols);
   }
 
   // A rest much shorter than a pass is spread over the last two.
@@ -231,12 +244,10 @@ class Product {
     return left <= kDepth * 5 / 4 ? left : left < 2 * kDepth ? left / 2 : kDepth;
   }
 
-  // How many panels the next tile spans: several where it has few rows and they are alike.
-  int64_t wide_panels(int64_t i0, int64_t i1, int64_t j, int64_t j1) const {
+  // How many panels a tile spans: several where it has few rows.
+  int64_t wide_panels(int64_t i0, int64_t i1) const {
     const int64_t rows = panel_row(i1) - panel_row(i0);
-    if (i1 - i0 != 1 || rows > kMaxWideRows) return 1;
-    const int64_t wide = kWidePanels[rows];
-    return j + wide <= j1 && panel_cols(j + wide - 1) == kernels_.panel() ? wide : 1;
+    return i1 - i0 == 1 && rows <= kMaxWideRows ? kWidePanels[rows] : 1;
   }
 
   const Gemm g_;

@@ -9,12 +9,12 @@ namespace {
 
 constexpr int64_t kFew = 8;                     // rows of a product that is limited by reading B
 constexpr int64_t kPackedA = int64_t{4} << 20;  // bytes packed at once: they should still be in the L3 cache when used
-constexpr int64_t kPackedB = int64_t{8} << 20;
+constexpr int64_t kPackedB = int64_t{4} << 20;
 constexpr int64_t kSumsCols = 512;
 constexpr int64_t kF32 = sizeof(float);
 
 // Rows so far apart land in the same few sets of the L1 cache, which cannot hold a tile's worth of them.
-bool rows_collide(int64_t row_stride) { return row_stride * kF32 % 2048 == 0; }
+bool rows_collide(int64_t row_stride) { return row_stride * kF32 % 4096 == 0; }
 
 bool wants_swap(const Gemm& g) {
   if (g.packed_b) return false;
@@ -22,18 +22,20 @@ bool wants_swap(const Gemm& g) {
   return g.n <= kFew && g.m > g.n && (g.a.col_stride == 1 || g.n == 1);
 }
 
+// Tiles read A and B as they are, given unit strides: packing first costs more than it saves unless the panel is used
+// often, or its rows collide. The numbers were measured (docs/performance.md).
 bool copies_a(const Gemm& g, int64_t col_panels) {
   if (g.a.dtype != DType::F32) return true;
   if (g.m <= 2) return false;
-  if (col_panels <= 4) return g.a.col_stride == 1 && g.m > kFew && rows_collide(g.a.row_stride);
-  return true;
+  if (g.a.col_stride == 1) return col_panels > (g.m > kFew && rows_collide(g.a.row_stride) ? 2 : 32);
+  return col_panels > 4;
 }
 
 bool copies_b(const Gemm& g, int64_t row_panels) {
   if (g.packed_b) return false;
   if (g.b.col_stride != 1) return true;
   const int64_t bytes = g.k * g.n * static_cast<int64_t>(size_of(g.b.dtype));
-  return row_panels > (bytes <= 256 * 1024 ? 8 : 2);
+  return row_panels > 20 && bytes > 2'500'000;
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Grid make_grid(int64_t row_panels, int64_t col_panels, int64_t max_row_panels, i
 // Rows of a block of A that stays in the L2 cache, in panels.
 constexpr int64_t kBlockPanels = 8;
 // Steps of k per pass over C: a panel of A and one of B of this depth stay in the caches.
-constexpr int64_t kDepth = 384;
+constexpr int64_t kDepth = 512;
 
 // The i-th of `parts` nearly equal parts of [0, size) begins here.
 inline int64_t part_begin(int64_t size, int64_t parts, int64_t i) { return size * i / parts; }
