@@ -28,32 +28,43 @@ HWY_INLINE hn::Vec<D4> load4(const T* p) {
   return hn::PromoteTo(D4(), hn::LoadU(hn::Rebind<T, D4>(), p));
 }
 
-// dst[x * wide + y] = src[y * line + x]: lines are contiguous, four of them become four columns at a time. Where fewer
-// than four are left the last is read again, and what that writes beyond the row is overwritten afterwards: the
-// incomplete columns come first, rows in ascending order, and nothing is written beyond the last row.
+// Four columns x [0, count) of dst from four lines; `safe`: of so many the fourth column may be written.
 template <class T>
-void transpose(const T* src, int64_t line, int64_t lines, int64_t length, int64_t wide, float* dst) {
+HWY_INLINE void transpose_four(const T* const row[4], int64_t lines, int64_t count, int64_t safe, int64_t wide,
+                               float* out) {
   const D4 d;
   const hn::RepartitionToWide<D4> d2;
-  for (int64_t y = (lines - 1) / 4 * 4; y >= 0; y -= 4) {
-    const T* row[4];
-    for (int64_t i = 0; i < 4; ++i) row[i] = src + std::min(y + i, lines - 1) * line;
-    float* out = dst + y;
-    const int64_t safe = y + 4 <= wide ? length : length - 1;
-    int64_t x = 0;
-    for (; x + 4 <= safe; x += 4) {
-      const auto r0 = load4(row[0] + x), r1 = load4(row[1] + x), r2 = load4(row[2] + x), r3 = load4(row[3] + x);
-      const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1));
-      const auto low23 = hn::BitCast(d2, hn::InterleaveLower(d, r2, r3));
-      const auto high01 = hn::BitCast(d2, hn::InterleaveUpper(d, r0, r1));
-      const auto high23 = hn::BitCast(d2, hn::InterleaveUpper(d, r2, r3));
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, low01, low23)), d, out + x * wide);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23)), d, out + (x + 1) * wide);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, high01, high23)), d, out + (x + 2) * wide);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, high01, high23)), d, out + (x + 3) * wide);
+  int64_t x = 0;
+  for (; x + 4 <= safe; x += 4) {
+    const auto r0 = load4(row[0] + x), r1 = load4(row[1] + x), r2 = load4(row[2] + x), r3 = load4(row[3] + x);
+    const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1));
+    const auto low23 = hn::BitCast(d2, hn::InterleaveLower(d, r2, r3));
+    const auto high01 = hn::BitCast(d2, hn::InterleaveUpper(d, r0, r1));
+    const auto high23 = hn::BitCast(d2, hn::InterleaveUpper(d, r2, r3));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, low01, low23)), d, out + x * wide);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23)), d, out + (x + 1) * wide);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, high01, high23)), d, out + (x + 2) * wide);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, high01, high23)), d, out + (x + 3) * wide);
+  }
+  for (; x < count; ++x)
+    for (int64_t i = 0; i < lines; ++i) out[x * wide + i] = to_f32(row[i][x]);
+}
+
+// dst[x * wide + y] = src[y * line + x]: lines are contiguous, four of them become four columns at a time. Where fewer
+// than four are left the last is read again, and what that writes beyond the row is overwritten afterwards: the
+// incomplete columns come first, rows in ascending order, and nothing is written beyond the last row. Done in blocks of
+// rows that stay in the L1 cache until all their columns are there.
+template <class T>
+void transpose(const T* src, int64_t line, int64_t lines, int64_t length, int64_t wide, float* dst) {
+  constexpr int64_t kBlock = 64;
+  for (int64_t x = 0; x < length; x += kBlock) {
+    const int64_t count = std::min(kBlock, length - x);
+    for (int64_t y = (lines - 1) / 4 * 4; y >= 0; y -= 4) {
+      const T* row[4];
+      for (int64_t i = 0; i < 4; ++i) row[i] = src + std::min(y + i, lines - 1) * line + x;
+      const bool whole = y + 4 <= wide || x + count < length;
+      transpose_four(row, std::min<int64_t>(4, lines - y), count, whole ? count : count - 1, wide, dst + x * wide + y);
     }
-    for (; x < length; ++x)
-      for (int64_t i = 0; i < std::min<int64_t>(4, lines - y); ++i) out[x * wide + i] = to_f32(row[i][x]);
   }
 }
 #endif

@@ -7,7 +7,10 @@ namespace rlx::cpu::gemm {
 
 namespace {
 
-constexpr int64_t kFew = 8;                     // rows of a product that is limited by reading B
+constexpr int64_t kFew = 8;  // rows of a product that is limited by reading B
+// Whole rows of B are read where it comes from memory; from the caches tiles are faster, as they are for more rows.
+constexpr int64_t kStreamRows = 4;
+constexpr int64_t kStreamBytes = int64_t{8} << 20;
 constexpr int64_t kPackedA = int64_t{4} << 20;  // bytes packed at once: they should still be in the L3 cache when used
 constexpr int64_t kPackedB = int64_t{4} << 20;
 constexpr int64_t kSumsCols = 512;
@@ -66,8 +69,11 @@ Plan make_plan(const Gemm& product) {
   p.pass_rows = g.m;
   p.pass_cols = g.n;
 
-  if (!g.packed_b && g.m <= kFew && (g.b.col_stride == 1 || g.b.row_stride == 1)) {
-    p.way = g.b.col_stride == 1 && g.n > 1 ? Way::kStream : g.b.row_stride == 1 ? Way::kDots : Way::kStream;
+  const bool streams = g.b.col_stride == 1 && g.n > 1 && g.m <= kStreamRows &&
+                       g.k * g.n * static_cast<int64_t>(size_of(g.b.dtype)) > kStreamBytes;
+  const bool dots = g.b.row_stride == 1 && g.m <= kFew && (g.b.col_stride != 1 || g.n == 1);
+  if (!g.packed_b && (streams || dots)) {
+    p.way = streams ? Way::kStream : Way::kDots;
     p.copy_a = g.a.dtype != DType::F32 || g.a.col_stride != 1;
     if (p.copy_a) p.a_bytes = align_up(g.m * g.k * kF32, 64);
     p.sums_cols = std::clamp<int64_t>(4096 / g.m / 64 * 64, 64, 1024);  // 16 KiB of sums: half of the L1 cache
