@@ -1,128 +1,91 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/gemm/finish.cpp"
-#include "backends/cpu/simd_targets.h"
-//
-#include <hwy/foreach_target.h>
-//
-#include <hwy/highway.h>
-
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
+#include <array>
 
-#include "backends/cpu/gemm/activate.h"
+#include "backends/cpu/elementwise/micro.h"
 #include "backends/cpu/gemm/kernels.h"
+#include "backends/cpu/simd/convert.h"
 #include "core/convert.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace rlx::cpu::gemm::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+namespace rlx::cpu::gemm {
 
-using D = hn::ScalableTag<float>;
+namespace {
 
-// y[0, n) += x[0, n), x of any dtype and stride.
-void add_row(const Matrix& x, int64_t row, int64_t n, float* y) {
-  const int64_t first = row * x.row_stride, step = x.col_stride;
-  if (x.dtype == DType::F32) {
-    const float* p = static_cast<const float*>(x.data) + first;
-    if (step == 1)
-      for (int64_t i = 0; i < n; ++i) y[i] += p[i];
-    else
-      for (int64_t i = 0; i < n; ++i) y[i] += p[i * step];
-    return;
+constexpr int64_t kChunk = 256;  // columns at a time; their sums stay in the L1 cache
+
+StepFn step_of(ops::ActivationKind kind) {
+  using enum ops::ActivationKind;
+  switch (kind) {
+    case kNone: return nullptr;
+    case kRelu: return step_fn(Micro::kReluF);
+    case kSigmoid: return step_fn(Micro::kSigmoidF);
+    case kTanh: return step_fn(Micro::kTanhF);
+    case kExp: return step_fn(Micro::kExpF);
+    case kLog: return step_fn(Micro::kLogF);
+    case kSqrt: return step_fn(Micro::kSqrtF);
+    case kRsqrt: return step_fn(Micro::kRsqrtF);
+    case kNeg: return step_fn(Micro::kNegF);
+    case kAbs: return step_fn(Micro::kAbsF);
+    case kGelu: return step_fn(Micro::kGeluF);
+    case kSilu: return step_fn(Micro::kSiluF);
+    case kGeluApprox: return step_fn(Micro::kGeluApproxF);
+    case kRound: return step_fn(Micro::kRoundF);
+    case kSin: return step_fn(Micro::kSinF);
+    case kCos: return step_fn(Micro::kCosF);
+    case kTan: return step_fn(Micro::kTanF);
+    case kAtan: return step_fn(Micro::kAtanF);
   }
-  const uint16_t* p = static_cast<const uint16_t*>(x.data) + first;
-  int64_t i = 0;
-  if (step == 1 && x.dtype == DType::BF16) {
-    for (; i < n; ++i) y[i] += hwy::F32FromBF16({p[i]});
-    return;
-  }
-#if HWY_TARGET != HWY_SCALAR
-  if (step == 1) {
-    const D d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    const hn::Rebind<hwy::float16_t, D> dh;
-    for (; i + lanes <= n; i += lanes)
-      hn::StoreU(
-          hn::Add(hn::LoadU(d, y + i), hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p + i)))),
-          d, y + i);
-  }
-#endif
-  const auto load = x.dtype == DType::F16 ? f16_to_double : bf16_to_double;
-  for (; i < n; ++i) y[i] += static_cast<float>(load(p[i * step]));
+  return nullptr;
 }
 
-// To nearest, ties to even; a NaN keeps its upper bits and stays a NaN.
-HWY_INLINE uint16_t bf16_bits(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  return static_cast<uint16_t>(x != x ? (bits >> 16) | 0x40 : rounded);
+// n elements of a row as contiguous floats: in place, or copied to the buffer.
+const float* row_of(const Matrix& x, int64_t row, int64_t col, int64_t n, float* buffer) {
+  const auto* data = static_cast<const std::byte*>(x.data);
+  const int64_t first = row * x.row_stride + col * x.col_stride;
+  if (x.col_stride == 1) return row_as_f32(x.dtype, data, first, buffer, n);
+  const LoadFn load = load_fn(x.dtype);
+  if (x.col_stride == 0)
+    std::fill(buffer, buffer + n, static_cast<float>(load(data, first)));
+  else
+    for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<float>(load(data, first + i * x.col_stride));
+  return buffer;
 }
 
-void store_row(const float* y, int64_t n, const Result& c, int64_t row) {
-  const int64_t first = row * c.row_stride, step = c.col_stride;
-  if (c.dtype == DType::F32) {
-    float* p = static_cast<float*>(c.data) + first;
-    if (step != 1)
-      for (int64_t i = 0; i < n; ++i) p[i * step] = y[i];
-    else if (p != y)
-      std::copy(y, y + n, p);
-    return;
-  }
-  uint16_t* p = static_cast<uint16_t*>(c.data) + first;
-  if (c.dtype == DType::BF16) {
-    if (step == 1)
-      for (int64_t i = 0; i < n; ++i) p[i] = bf16_bits(y[i]);
-    else
-      for (int64_t i = 0; i < n; ++i) p[i * step] = bf16_bits(y[i]);
-    return;
-  }
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if (step == 1) {
-    const D d;
-    const hn::Rebind<hwy::float16_t, D> dh;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; i + lanes <= n; i += lanes)
-      hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, y + i)), dh, reinterpret_cast<hwy::float16_t*>(p + i));
-  }
-#endif
-  for (; i < n; ++i) p[i * step] = f16_from_double(y[i]);
+void store_row(const float* y, const Result& c, int64_t row, int64_t col, int64_t n) {
+  auto* data = static_cast<std::byte*>(c.data);
+  const int64_t first = row * c.row_stride + col * c.col_stride;
+  if (c.col_stride == 1) return from_f32(c.dtype, y, data, first, n);
+  const StoreFn store = store_fn(c.dtype);
+  for (int64_t i = 0; i < n; ++i) store(data, first + i * c.col_stride, static_cast<double>(y[i]));
 }
 
-void finish_block(const Finish& f) {
-  constexpr int64_t kChunk = 256;
-  alignas(64) float chunk[kChunk];
+}  // namespace
+
+void finish(const Finish& f) {
+  const StepFn add = step_fn(Micro::kAddF), activate = step_of(f.activation);
+  alignas(64) float chunk[kChunk], operand[kChunk];
   const bool in_place = f.c.dtype == DType::F32 && f.c.col_stride == 1;
   for (int64_t row = 0; row < f.rows; ++row)
     for (int64_t col = 0; col < f.cols; col += kChunk) {
       const int64_t n = std::min(kChunk, f.cols - col);
-      const auto at = [&](auto m) {
-        if (m.data) {
-          using Byte =
-              std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(m.data)>>, const std::byte, std::byte>;
-          m.data = static_cast<Byte*>(m.data) + col * m.col_stride * static_cast<int64_t>(size_of(m.dtype));
-        }
-        return m;
-      };
-      const Result c = at(f.c);
-      float* y = in_place ? static_cast<float*>(c.data) + row * c.row_stride : chunk;
       const float* sums = f.sums + row * f.sums_row + col;
-      if (y != sums) std::copy(sums, sums + n, y);
-      if (f.bias.data) add_row(at(f.bias), row, n, y);
-      if (f.activation != ops::ActivationKind::kNone) activate(f.activation, y, n);
-      if (f.residual.data) add_row(at(f.residual), row, n, y);
-      store_row(y, n, c, row);
+      float* y = in_place ? static_cast<float*>(f.c.data) + row * f.c.row_stride + col : chunk;
+      const auto add_row = [&](const Matrix& x) {
+        const std::array<const void*, 2> operands = {sums, row_of(x, row, col, n, operand)};
+        add(operands.data(), y, n);
+        sums = y;
+      };
+      if (f.bias.data) add_row(f.bias);
+      if (activate) {
+        const void* x = sums;
+        activate(&x, y, n);
+        sums = y;
+      }
+      if (f.residual.data) add_row(f.residual);
+      if (!in_place)
+        store_row(sums, f.c, row, col, n);
+      else if (sums != y)
+        std::copy(sums, sums + n, y);
     }
 }
 
-}  // namespace rlx::cpu::gemm::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace rlx::cpu::gemm {
-HWY_EXPORT(finish_block);
-void finish(const Finish& f) { HWY_DYNAMIC_DISPATCH(finish_block)(f); }
 }  // namespace rlx::cpu::gemm
-#endif

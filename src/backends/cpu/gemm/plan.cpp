@@ -108,7 +108,11 @@ Grid make_grid(int64_t row_panels, int64_t col_panels, int64_t max_row_panels, i
   const int64_t least_rows = div_up(row_panels, max_row_panels), least_cols = div_up(col_panels, max_col_panels);
   const int64_t wanted = std::clamp<int64_t>(flops / kTaskFlops, 1, threads == 1 ? 1 : 4 * threads);
   Grid best = {least_rows, least_cols};
-  if (least_rows * least_cols >= wanted) return best;
+  if (least_rows * least_cols >= wanted) {
+    // The pool hands out four pieces per thread, each a run of tasks: as many tasks in each, else some thread waits.
+    while (best.rows * best.cols % wanted != 0 && best.rows < std::min(row_panels, least_rows + wanted)) ++best.rows;
+    return best.rows * best.cols % wanted == 0 ? best : Grid{least_rows, least_cols};
+  }
   int64_t best_time = INT64_MAX;
   for (int64_t cols = least_cols; cols <= std::min(col_panels, wanted); ++cols)
     for (int64_t rows = least_rows; rows <= std::min(row_panels, std::max<int64_t>(1, wanted / cols)); ++rows) {
