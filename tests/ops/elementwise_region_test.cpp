@@ -267,6 +267,29 @@ TEST(ElementwiseRegion, OnCpuHasTheBitsOfTheOracleWhereAllStepsAreExact) {
   });
 }
 
+// Every pair of steps that the cpu kernel does in one pass, with and without a relu behind it; a step that is read
+// twice has to stay.
+TEST(ElementwiseRegion, OnCpuPairsOfStepsHaveTheBitsOfTheSteps) {
+  Rng rng(9);
+  const Tensors inputs = {rng.tensor({1301}), rng.tensor({1301}), rng.tensor({1301})};
+  const OpDef* const pairable[] = {&ops::add, &ops::sub, &ops::mul, &ops::max};
+  for (const OpDef* first : pairable)
+    for (const OpDef* second : pairable)
+      for (const bool swapped : {false, true})
+        for (const int tail : {0, 1, 2, 3}) {
+          Chain chain = {{first, {in(0), in(1)}}, {second, {step(0), in(2)}}};
+          if (swapped) std::swap(chain[1].operands[0], chain[1].operands[1]);
+          if (tail == 1) chain.push_back({&ops::relu, {step(1)}});
+          if (tail == 2) chain.push_back({&ops::mul, {step(0), step(1)}});
+          if (tail == 3) chain[1] = {second, {step(0), step(0)}};
+          chain.push_back({&ops::add, {step(static_cast<int32_t>(chain.size()) - 1), in(2)}});
+          const ops::ElementwiseRegionAttrs attrs{.chain = chain, .num_inputs = 3};
+          EXPECT_TRUE(near(run_op_on({.device = "cpu"}, ops::elementwise_region, inputs, Attrs(attrs), 0)[0],
+                           run(ops::elementwise_region, inputs, attrs)[0], kExact))
+              << first->name << ", " << second->name << ", swapped " << swapped << ", tail " << tail;
+        }
+}
+
 // Results that are larger than the caches are written past them: whole, converted, and at odd row lengths.
 TEST(ElementwiseRegion, OnCpuStreamsLargeResults) {
   Rng rng(5);
@@ -299,10 +322,10 @@ TEST(ElementwiseRegion, OnCpuMayOverwriteItsOperands) {
                                {"row", rng.tensor({20'001})},
                                {"a", rng.integers({3, 2}, -9, 9, DType::F32)},
                                {"b", rng.integers({2, 20'001}, -9, 9, DType::F32)}};
-  Executable cpu = compile(g, {.device = "cpu", .threads = 3});
+  Executable cpu = compile(g, {.device = "cpu", .threads = 3, .skip_passes = {"mark_elementwise_regions"}});
   EXPECT_GE(cpu.plan().in_place_results, 3);
   for (const StepInfo& s : cpu.plan().steps)
-    EXPECT_TRUE(s.op == "matmul" || s.kernel == "cpu/blocks") << s.op << " runs on " << s.kernel;
+    EXPECT_TRUE(s.op == "matmul" || s.kernel == "cpu/blocks") << s.op << " by " << s.kernel;
   EXPECT_TRUE(near(cpu.run(inputs).at("y"), compile(g, {.device = "reference"}).run(inputs).at("y"), kExact));
 }
 

@@ -18,16 +18,16 @@ HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-RLX_STEP2(Add, float, float, hn::Add(a, b))
-RLX_STEP2(Sub, float, float, hn::Sub(a, b))
-RLX_STEP2(Mul, float, float, hn::Mul(a, b))
-RLX_STEP2(Div, float, float, hn::Div(a, b))
+RLX_STREAMING_STEP2(Add, hn::Add(a, b))
+RLX_STREAMING_STEP2(Sub, hn::Sub(a, b))
+RLX_STREAMING_STEP2(Mul, hn::Mul(a, b))
+RLX_STREAMING_STEP2(Div, hn::Div(a, b))
 // NaN wins, from either side.
-RLX_STEP2(Max, float, float, hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Gt(a, b)), a, b))
-RLX_STEP2(Min, float, float, hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Lt(a, b)), a, b))
-RLX_STEP1(Neg, float, float, hn::Neg(x))
-RLX_STEP1(Abs, float, float, hn::Abs(x))
-RLX_STEP1(Relu, float, float, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x))  // NaN is not < 0 and stays
+RLX_STREAMING_STEP2(Max, hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Gt(a, b)), a, b))
+RLX_STREAMING_STEP2(Min, hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Lt(a, b)), a, b))
+RLX_STREAMING_STEP1(Neg, hn::Neg(x))
+RLX_STREAMING_STEP1(Abs, hn::Abs(x))
+RLX_STREAMING_STEP1(Relu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x))  // NaN is not < 0 and stays
 RLX_STEP1(Sqrt, float, float, hn::Sqrt(x))
 RLX_STEP1(Rsqrt, float, float, hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x)))
 RLX_STEP1(Round, float, float, round_even(d, x))
@@ -84,15 +84,15 @@ void FToL(const void* const* in, void* out, int64_t n) {
 
 StepFn FloatStep(Micro micro) {
   switch (micro) {
-    case Micro::kAddF: return Add;
-    case Micro::kSubF: return Sub;
-    case Micro::kMulF: return Mul;
-    case Micro::kDivF: return Div;
-    case Micro::kMaxF: return Max;
-    case Micro::kMinF: return Min;
-    case Micro::kNegF: return Neg;
-    case Micro::kAbsF: return Abs;
-    case Micro::kReluF: return Relu;
+    case Micro::kAddF: return Add<false>;
+    case Micro::kSubF: return Sub<false>;
+    case Micro::kMulF: return Mul<false>;
+    case Micro::kDivF: return Div<false>;
+    case Micro::kMaxF: return Max<false>;
+    case Micro::kMinF: return Min<false>;
+    case Micro::kNegF: return Neg<false>;
+    case Micro::kAbsF: return Abs<false>;
+    case Micro::kReluF: return Relu<false>;
     case Micro::kSqrtF: return Sqrt;
     case Micro::kRsqrtF: return Rsqrt;
     case Micro::kRoundF: return Round;
@@ -117,6 +117,22 @@ StepFn FloatStep(Micro micro) {
   }
 }
 
+// What is so quick that a second pass over its result would show.
+StepFn FloatStreamingStep(Micro micro) {
+  switch (micro) {
+    case Micro::kAddF: return Add<true>;
+    case Micro::kSubF: return Sub<true>;
+    case Micro::kMulF: return Mul<true>;
+    case Micro::kDivF: return Div<true>;
+    case Micro::kMaxF: return Max<true>;
+    case Micro::kMinF: return Min<true>;
+    case Micro::kNegF: return Neg<true>;
+    case Micro::kAbsF: return Abs<true>;
+    case Micro::kReluF: return Relu<true>;
+    default: return nullptr;
+  }
+}
+
 }  // namespace rlx::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -124,6 +140,8 @@ HWY_AFTER_NAMESPACE();
 namespace rlx::cpu {
 
 HWY_EXPORT(FloatStep);
+HWY_EXPORT(FloatStreamingStep);
+StepFn float_streaming_step(Micro micro) { return HWY_DYNAMIC_DISPATCH(FloatStreamingStep)(micro); }
 StepFn float_step(Micro micro) { return HWY_DYNAMIC_DISPATCH(FloatStep)(micro); }
 
 }  // namespace rlx::cpu

@@ -187,6 +187,9 @@ StepFn step_fn(Micro micro) {
   if (micro < Micro::kAddI) return math_step(micro);
   return micro < Micro::kPairF ? int_step(micro) : pair_step(micro);
 }
+StepFn streaming_step_fn(Micro micro) {
+  return micro < Micro::kPairF ? float_streaming_step(micro) : pair_streaming_step(micro);
+}
 
 }  // namespace rlx::cpu
 #endif

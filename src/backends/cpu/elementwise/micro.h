@@ -138,16 +138,22 @@ enum class Micro : uint8_t {
 // clang-format on
 
 // Two f32 steps at once, (a, b, c) to second(first(a, b), c), with the roundings of both: `first` is add, sub or mul;
-// `second` is one of them, sub with its operands swapped, or relu, which has no c. kNone for other pairs.
+// `second` is one of them, sub with its operands swapped, or relu, which has no c. A relu may follow a pair as well.
+// kNone for other pairs.
+inline constexpr int kPairs = 15;
 constexpr Micro pair_of(Micro first, Micro second, bool swapped) {
+  const int pair = static_cast<int>(Micro::kPairF);
+  if (first >= Micro::kPairF)
+    return second == Micro::kReluF && static_cast<int>(first) < pair + kPairs
+               ? static_cast<Micro>(static_cast<int>(first) + kPairs)
+               : Micro::kNone;
   const int f = first == Micro::kAddF ? 0 : first == Micro::kSubF ? 1 : first == Micro::kMulF ? 2 : -1;
   const int s = second == Micro::kAddF    ? 0
                 : second == Micro::kSubF  ? (swapped ? 2 : 1)
                 : second == Micro::kMulF  ? 3
                 : second == Micro::kReluF ? 4
                                           : -1;
-  if (f < 0 || s < 0) return Micro::kNone;
-  return static_cast<Micro>(static_cast<int>(Micro::kPairF) + 5 * f + s);
+  return f < 0 || s < 0 ? Micro::kNone : static_cast<Micro>(pair + 5 * f + s);
 }
 
 // out may be one of the operands.
@@ -155,6 +161,10 @@ using StepFn = void (*)(const void* const* operands, void* out, int64_t n);
 
 // For the instruction set of this machine.
 StepFn step_fn(Micro micro);
+// The same, but f32 results go past the caches, to an address that is a multiple of kStreamAlignment (see lanes.h).
+// Null where that would save nothing.
+StepFn streaming_step_fn(Micro micro);
+inline constexpr int64_t kStreamAlignment = 64;
 
 // Rough cost of one element, in units of an addition.
 constexpr int cost_of(Micro micro) { return micro >= Micro::kSigmoidF && micro <= Micro::kTanSlopeF ? 8 : 1; }
@@ -164,5 +174,7 @@ StepFn float_step(Micro micro);
 StepFn math_step(Micro micro);
 StepFn int_step(Micro micro);
 StepFn pair_step(Micro micro);
+StepFn float_streaming_step(Micro micro);
+StepFn pair_streaming_step(Micro micro);
 
 }  // namespace rlx::cpu

@@ -9,8 +9,8 @@
 
 #include <utility>
 
+#include "backends/cpu/elementwise/map-inl.h"
 #include "backends/cpu/elementwise/micro.h"
-#include "backends/cpu/simd/tail-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::HWY_NAMESPACE {
@@ -32,7 +32,14 @@ HWY_INLINE V second_of(D d, V x, V c) {
   if constexpr (kSecond == 4) return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
 }
 
-template <int kPair>
+template <int kPair, class D, class V = hn::Vec<D>>
+HWY_INLINE V both_of(D d, V a, V b, V c) {
+  const V y = second_of<kPair % kPairs % 5>(d, first_of<kPair % kPairs / 5>(a, b), c);
+  if constexpr (kPair >= kPairs) return second_of<4>(d, y, c);
+  return y;
+}
+
+template <int kPair, bool kStreamed>
 void Pair(const void* const* in, void* out, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -40,25 +47,22 @@ void Pair(const void* const* in, void* out, int64_t n) {
               *c = static_cast<const float*>(in[2]);
   float* y = static_cast<float*>(out);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto x = first_of<kPair / 5>(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
-    hn::StoreU(second_of<kPair % 5>(d, x, hn::LoadU(d, c + i)), d, y + i);
-  }
+  for (; i + lanes <= n; i += lanes)
+    store<kStreamed>(d, both_of<kPair>(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, c + i)), y + i);
   if (i < n) {
-    const auto x = first_of<kPair / 5>(load_n(d, a + i, n - i, 1.0f), load_n(d, b + i, n - i, 1.0f));
-    store_n(d, second_of<kPair % 5>(d, x, load_n(d, c + i, n - i, 1.0f)), y + i, n - i);
+    const auto tail = [&](const float* p) HWY_ATTR { return load_n(d, p + i, n - i, 1.0f); };
+    store_n(d, both_of<kPair>(d, tail(a), tail(b), tail(c)), y + i, n - i);
   }
 }
 
-template <int... kPairs>
-StepFn find_pair(int pair, std::integer_sequence<int, kPairs...>) {
-  static constexpr StepFn kTable[] = {Pair<kPairs>...};
-  return kTable[pair];
+template <bool kStreamed, int... kAll>
+StepFn find_pair(Micro micro, std::integer_sequence<int, kAll...>) {
+  static constexpr StepFn kTable[] = {Pair<kAll, kStreamed>...};
+  return kTable[static_cast<int>(micro) - static_cast<int>(Micro::kPairF)];
 }
 
-StepFn PairStep(Micro micro) {
-  return find_pair(static_cast<int>(micro) - static_cast<int>(Micro::kPairF), std::make_integer_sequence<int, 15>());
-}
+StepFn PairStep(Micro micro) { return find_pair<false>(micro, std::make_integer_sequence<int, 2 * kPairs>()); }
+StepFn PairStreamingStep(Micro micro) { return find_pair<true>(micro, std::make_integer_sequence<int, 2 * kPairs>()); }
 
 }  // namespace rlx::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,6 +71,8 @@ HWY_AFTER_NAMESPACE();
 namespace rlx::cpu {
 
 HWY_EXPORT(PairStep);
+HWY_EXPORT(PairStreamingStep);
+StepFn pair_streaming_step(Micro micro) { return HWY_DYNAMIC_DISPATCH(PairStreamingStep)(micro); }
 StepFn pair_step(Micro micro) { return HWY_DYNAMIC_DISPATCH(PairStep)(micro); }
 
 }  // namespace rlx::cpu

@@ -226,7 +226,7 @@ void ProgramBuilder::pair_steps() {
       gone[index(reg)] = true;
       second = {step_fn(pair),
                 pair,
-                {first.operands[0], first.operands[1], arity(second.micro) == 2 ? other : first.operands[0]},
+                {first.operands[0], first.operands[1], arity(second.micro) == 2 ? other : first.operands[2]},
                 second.out};
       break;
     }

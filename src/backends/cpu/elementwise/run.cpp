@@ -102,6 +102,10 @@ class Runner {
     for (int s = 0; s < program_.num_slots; ++s) slots[s] = scratch + s * slot_bytes;
     std::byte* const staging = scratch + program_.num_slots * slot_bytes;
     const bool direct = is_stored_as_lane(program_.result_dtype) && !streams_ && program_.num_steps > 0;
+    const StepFn streaming = streams_ && program_.num_steps > 0 && program_.result_dtype == DType::F32
+                                 ? streaming_step_fn(program_.steps[static_cast<size_t>(program_.num_steps - 1)].micro)
+                                 : nullptr;
+    const void* const result_slot = slots[program_.result];
 
     for (int i = 0; i < program_.num_inputs; ++i)
       if (source_[i] == Source::kFixed) gather(i, {0, rows_per_block_, 0, columns_}, scratch + i * slot_bytes, staging);
@@ -110,17 +114,20 @@ class Runner {
       const int64_t first = p.row * row_ + p.column, n = p.rows * p.columns;
       for (int i = 0; i < program_.num_inputs; ++i) slots[i] = block_of(i, p, scratch + i * slot_bytes, staging);
       std::byte* const to = result_ + first * element_bytes(program_.result_dtype);
-      if (direct) slots[program_.result] = to;
+      // The last step streams where its block is aligned; else its result is streamed from its slot.
+      const bool streams_step = streaming != nullptr && reinterpret_cast<uintptr_t>(to) % kStreamAlignment == 0;
+      if (program_.num_steps > 0) slots[program_.result] = direct || streams_step ? to : result_slot;
       Prefetches next = b + 1 < end ? prefetches(piece(b + 1)) : Prefetches();
       const int64_t share = next.lines / (program_.num_steps + 1) + 1;
       for (int s = 0; s < program_.num_steps; ++s) {
         next.issue(share);
         const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
         const void* operands[3] = {slots[step.operands[0]], slots[step.operands[1]], slots[step.operands[2]]};
-        step.fn(operands, const_cast<void*>(slots[step.out]), n);  // slots of steps are ours, or the result
+        const StepFn fn = streams_step && s == program_.num_steps - 1 ? streaming : step.fn;
+        fn(operands, const_cast<void*>(slots[step.out]), n);  // slots of steps are ours, or the result
       }
       next.issue(next.lines);
-      if (!direct) store(slots[program_.result], to, n, staging);
+      if (!direct && !streams_step) store(slots[program_.result], to, n, staging);
     }
     if (streams_) finish_streaming();
   }
