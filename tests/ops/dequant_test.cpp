@@ -118,8 +118,8 @@ OP_CASES(dequant_matmul) {
   // Every path of the fast kernels: rows of x around their blocks, columns around a group, K of several blocks. Judged
   // by the oracle.
   for (const Scheme scheme : kGguf)
-    for (const auto& [m, blocks, n] :
-         {std::tuple{1, 3, 37}, std::tuple{3, 1, 16}, std::tuple{8, 2, 5}, std::tuple{70, 1, 33}}) {
+    for (const auto& [m, blocks, n] : {std::tuple{1, 3, 37}, std::tuple{1, 2, 133}, std::tuple{3, 1, 16},
+                                       std::tuple{8, 2, 5}, std::tuple{70, 1, 33}}) {
       const int64_t k = blocks * info(scheme).block_elems;
       add({random({m, k}), packed(rng, {weight_bytes(scheme, k, n)})}, {.scheme = scheme});
     }
@@ -138,7 +138,7 @@ OP_CASES(dequant_matmul) {
     }
   // Elements of all sizes in one row, from denormals to almost the largest; infinity and NaN in x and in the scales.
   for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ4K, Scheme::kGgufQ6K}) {
-    const int64_t k = 256, n = 18;
+    const int64_t k = 256, n = 80;
     const Tensor w = packed(rng, {weight_bytes(scheme, k, n)});
     Tensor wide = random({6, k});
     auto values = wide.mutable_values<float>();
@@ -153,6 +153,7 @@ OP_CASES(dequant_matmul) {
     Tensor infinite = packed(rng, {weight_bytes(scheme, k, n)});
     infinite.mutable_values<uint8_t>()[scheme == Scheme::kGgufQ6K ? 209 : 1] = 0x7C;
     add({random({2, k}), infinite}, {.scheme = scheme});
+    add({random({1, k}), infinite}, {.scheme = scheme});
   }
   add({random({32}), packed(rng, {2, 18})}, {.scheme = Scheme::kGgufQ4_0})
       .check([](const Tensors&, const Tensors& out) { EXPECT_EQ(out[0].sizes(), (std::vector<int64_t>{2})); });

@@ -1,3 +1,7 @@
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -21,15 +25,22 @@ class AlignedBytes {
     if (size == 0) return;
     size_t a = sizeof(void*);
     while (a < static_cast<size_t>(alignment)) a *= 2;
+    if (size >= kHugePage) a = std::max(a, static_cast<size_t>(kHugePage));
     void* memory = nullptr;
     if (posix_memalign(&memory, a, static_cast<size_t>(size)) != 0)
       fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
+#ifdef __linux__
+    // Weights are read once per run: with pages of 4 KiB a matrix-vector product waits for addresses (measured: a read
+    // loop 20 against 30 GB/s). A refusal changes nothing.
+    if (size >= kHugePage) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);
+#endif
     std::memset(memory, 0, static_cast<size_t>(size));
     bytes_.reset(static_cast<std::byte*>(memory));
   }
   std::byte* data() const { return bytes_.get(); }
 
  private:
+  static constexpr int64_t kHugePage = 2 << 20;
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };

@@ -171,25 +171,47 @@ void dequant_matmul_packed(const Call& call) {
   const Prepared x = prepare(call, layout, m, k);
   const int8_t* table = quant::code_table(attrs.scheme);
   float* y = call.output_as<float>(0);
-  const int64_t row_blocks = (m + kRowBlock - 1) / kRowBlock;
+  const auto side_at = [&](int64_t column) {
+    Side side{.stride = n, .columns = std::min(kColumns, n - column), .block = attrs.block};
+    if (attrs.scheme == Scheme::kNvfp4) {
+      side.scale8 = bytes_of(call.input(2)) + column;
+      side.scale_rows = call.input(2).dim(0);
+      side.global = call.input_as<float>(3)[0];
+    } else if (!is_gguf(attrs.scheme)) {
+      side.scale = call.input_as<float>(2) + column;
+      if (has_zero_point(attrs.scheme)) side.zero = call.input_as<float>(3) + column;
+    }
+    return side;
+  };
+  const auto multiply = [&](int64_t g, int64_t row, int64_t count) {
+    int64_t rows[kRowBlock];
+    for (int64_t i = 0; i < count; ++i) rows[i] = row + i;
+    multiply_group(layout, table, bytes_of(call.input(1)) + g * bytes, side_at(g * kColumns), x,
+                   std::span(rows, static_cast<size_t>(count)), y + g * kColumns, n);
+  };
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
+  if (m == 1 && x.finite[0] && is_gguf(attrs.scheme)) {
+    constexpr int64_t kFour = quant::kGroupsAtOnce;
+    call.pool().parallel_for(
+        0, (groups + kFour - 1) / kFour, (grain + kFour - 1) / kFour, [&](int64_t begin, int64_t end) {
+          for (int64_t t = begin; t < end; ++t) {
+            const int64_t g = t * kFour;
+            float sums[kFour][kColumns];
+            const bool whole = (g + kFour) * kColumns <= n;
+            if (whole) quant::dot_four_groups(layout, table, bytes_of(call.input(1)) + g * bytes, k, x.row(0), sums);
+            if (whole && all_finite(sums[0], kFour * kColumns))
+              std::memcpy(y + g * kColumns, sums, sizeof sums);
+            else
+              for (int64_t i = g; i < std::min(g + kFour, groups); ++i) multiply(i, 0, 1);
+          }
+        });
+    return;
+  }
+  const int64_t row_blocks = (m + kRowBlock - 1) / kRowBlock;
   call.pool().parallel_for(0, row_blocks * groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t g = t % groups, column = g * kColumns, row = t / groups * kRowBlock;
-      Side side{.stride = n, .columns = std::min(kColumns, n - column), .block = attrs.block};
-      if (attrs.scheme == Scheme::kNvfp4) {
-        side.scale8 = bytes_of(call.input(2)) + column;
-        side.scale_rows = call.input(2).dim(0);
-        side.global = call.input_as<float>(3)[0];
-      } else if (!is_gguf(attrs.scheme)) {
-        side.scale = call.input_as<float>(2) + column;
-        if (has_zero_point(attrs.scheme)) side.zero = call.input_as<float>(3) + column;
-      }
-      int64_t rows[kRowBlock];
-      const int64_t count = std::min(kRowBlock, m - row);
-      for (int64_t i = 0; i < count; ++i) rows[i] = row + i;
-      multiply_group(layout, table, bytes_of(call.input(1)) + g * bytes, side, x,
-                     std::span(rows, static_cast<size_t>(count)), y + column, n);
+      const int64_t row = t / groups * kRowBlock;
+      multiply(t % groups, row, std::min(kRowBlock, m - row));
     }
   });
 }

@@ -117,6 +117,19 @@ void dequant_matmul_packed(const Call& call);
 void dequant_matmul_rows(const Call& call);
 void dequant_matmul_tiles(const Call& call);
 void dequant_moe_weights(const Call& call);
+void dequantize(const Call& call);
+
+extern const host::Packing kQConv2dPacking, kQMatmulPacking;
+bool supports_static_weight(const Signature& s);
+int64_t q_conv2d_packed_scratch(const Signature& s, int threads);
+int64_t q_conv2d_scratch(const Signature& s, int threads);
+int64_t q_matmul_packed_scratch(const Signature& s, int threads);
+int64_t q_matmul_scratch(const Signature& s, int threads);
+void q_conv2d(const Call& call);
+void q_conv2d_packed(const Call& call);
+void q_matmul(const Call& call);
+void q_matmul_packed(const Call& call);
+void quantize(const Call& call);
 
 int64_t softmax_scratch(const Signature& s, int threads);
 void softmax(const Call& call);

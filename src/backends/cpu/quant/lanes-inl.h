@@ -87,7 +87,7 @@ HWY_INLINE Floats load_e4m3(const uint8_t* p, int64_t n) {
   return _mm512_mask_mov_ps(with_sign, _mm512_cmpeq_epi32_mask(magnitude, _mm512_set1_epi32(0x7F)),
                             _mm512_set1_ps(std::numeric_limits<float>::quiet_NaN()));
 }
-HWY_INLINE void prefetch(const uint8_t* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+HWY_INLINE void prefetch(const uint8_t* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1); }
 
 #else
 

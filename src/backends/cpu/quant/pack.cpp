@@ -22,20 +22,20 @@ constexpr int32_t code_bytes(Codes codes) {
 }
 
 constexpr Layout layout(Codes codes, Scales scales, int32_t offset) {
-  int32_t super_units = 1, super_bytes = 0, unit_bytes = code_bytes(codes);
+  int32_t super_units = 1, super_bytes = 0, scale_bytes = 0;
   switch (scales) {
-    case Scales::kHalf: unit_bytes += 32; break;
-    case Scales::kHalfMin: unit_bytes += 64; break;
+    case Scales::kHalf: scale_bytes = 32; break;
+    case Scales::kHalfMin: scale_bytes = 64; break;
     case Scales::kSuperMin:
-    case Scales::kSuperMin16: super_units = 8, super_bytes = 64, unit_bytes += 32; break;
-    case Scales::kSuper: super_units = 8, super_bytes = 32, unit_bytes += 16; break;
-    case Scales::kSuper16: super_units = 8, super_bytes = 32, unit_bytes += 32; break;
+    case Scales::kSuperMin16: super_units = 8, super_bytes = 64, scale_bytes = 32; break;
+    case Scales::kSuper: super_units = 8, super_bytes = 32, scale_bytes = 16; break;
+    case Scales::kSuper16: super_units = 8, super_bytes = 32, scale_bytes = 32; break;
     case Scales::kSuperFloat: super_units = 8, super_bytes = 64; break;
     case Scales::kSide:
     case Scales::kSideZero:
     case Scales::kSideFp8: break;
   }
-  return {codes, scales, offset, super_units, super_bytes, unit_bytes};
+  return {codes, scales, offset, super_units, super_bytes, scale_bytes, code_bytes(codes)};
 }
 
 struct Row {
@@ -188,8 +188,6 @@ void side_codes(Scheme scheme, const Layout& l, const uint8_t* w, int64_t k, int
   }
 }
 
-int64_t scale_bytes(const Layout& l) { return l.unit_bytes - code_bytes(l.codes); }
-
 }  // namespace
 
 const Layout* layout_of(Scheme scheme) {
@@ -206,9 +204,10 @@ void pack_group(Scheme scheme, const uint8_t* weight, int64_t k, int64_t n, int6
   const int64_t columns = std::min(kColumns, n - g * kColumns);
   const SchemeInfo& s = info(scheme);
   const int64_t row_bytes = is_gguf(scheme) ? weight_bytes(scheme, k, 1) : 0;
+  uint8_t* codes = out + l.codes_at(k);
   for (int64_t k0 = 0, u = 0; k0 < k; k0 += kUnit, ++u) {
     const bool first = u % l.super_units == 0;
-    uint8_t* unit = out + (first ? l.super_bytes : 0);
+    uint8_t* scales = out + (first ? l.super_bytes : 0);
     for (int64_t c = 0; c < columns; ++c) {
       uint8_t q[kUnit];
       const int64_t column = g * kColumns + c;
@@ -216,14 +215,15 @@ void pack_group(Scheme scheme, const uint8_t* weight, int64_t k, int64_t n, int6
         const uint8_t* block = weight + column * row_bytes + k0 / s.block_elems * s.block_bytes;
         const auto in_block = static_cast<int>(u % l.super_units);
         if (first) put_super(scheme, block, c, out);
-        put_scales(scheme, block, in_block, c, unit);
+        put_scales(scheme, block, in_block, c, scales);
         codes_of(scheme, block, in_block, q);
       } else {
         side_codes(scheme, l, weight, k, n, k0, column, q);
       }
-      put_codes(l.codes, q, c, unit + scale_bytes(l));
+      put_codes(l.codes, q, c, codes);
     }
-    out = unit + l.unit_bytes;
+    out = scales + l.scale_bytes;
+    codes += l.code_bytes;
   }
 }
 

@@ -38,17 +38,19 @@ enum class Scales : uint8_t {
 struct Layout {
   Codes codes;
   Scales scales;
-  int32_t offset;       // subtracted from the stored code
-  int32_t super_units;  // units that share a header
-  int32_t super_bytes, unit_bytes;
+  int32_t offset;                                // subtracted from the stored code
+  int32_t super_units;                           // units that share a header
+  int32_t super_bytes, scale_bytes, code_bytes;  // of a header, and of a unit
 
   bool halves() const {
     return scales == Scales::kSuperMin16 || scales == Scales::kSuper16 || scales == Scales::kSideFp8;
   }
-  int64_t group_bytes(int64_t k) const {
+  // A group is its scales, then its codes from a multiple of 64 bytes on: a vector of codes is one cache line.
+  int64_t codes_at(int64_t k) const {
     const int64_t units = (k + kUnit - 1) / kUnit;
-    return units * unit_bytes + units / super_units * super_bytes;
+    return (units * scale_bytes + units / super_units * super_bytes + 63) / 64 * 64;
   }
+  int64_t group_bytes(int64_t k) const { return codes_at(k) + (k + kUnit - 1) / kUnit * code_bytes; }
 };
 
 // Null for the schemes whose codes are not integers (fp8).
@@ -96,7 +98,12 @@ inline constexpr int64_t kRowsAtOnce = 8;
 void dot_group(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,
                std::span<const Activations* const> rows, float (*y)[kColumns]);
 
-// The same in f32 for one row as it is: for rows and scales that are not finite.
+// One row with kGroupsAtOnce groups that follow each other; GGUF schemes only.
+inline constexpr int64_t kGroupsAtOnce = 4;
+void dot_four_groups(const Layout& layout, const int8_t* table, const uint8_t* group, int64_t k, const Activations* row,
+                     float (*y)[kColumns]);
+
+// The same as dot_group in f32 for one row as it is: for rows and scales that are not finite.
 void dot_group_exactly(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,
                        const float* x, float* y);
 
