@@ -115,6 +115,46 @@ OP_CASES(dequant_matmul) {
               in[0], out[0], k, n, [&](int64_t c, int64_t j) { return gguf_value(scheme, in[1], j, k, c); }, 1e-6);
         });
   }
+  // Every path of the fast kernels: rows of x around their blocks, columns around a group, K of several blocks. Judged
+  // by the oracle.
+  for (const Scheme scheme : kGguf)
+    for (const auto& [m, blocks, n] : {std::tuple{1, 3, 37}, std::tuple{1, 2, 133}, std::tuple{3, 1, 16},
+                                       std::tuple{8, 2, 5}, std::tuple{70, 1, 33}}) {
+      const int64_t k = blocks * info(scheme).block_elems;
+      add({random({m, k}), packed(rng, {weight_bytes(scheme, k, n)})}, {.scheme = scheme});
+    }
+  for (const Scheme scheme :
+       {Scheme::kInt8, Scheme::kInt8Asym, Scheme::kInt4, Scheme::kFp8E4m3, Scheme::kFp8E5m2, Scheme::kNvfp4})
+    for (const auto& [m, k, n, block] :
+         {std::tuple{1, 96, 37, 32}, std::tuple{3, 75, 16, 64}, std::tuple{8, 64, 70, 96}, std::tuple{70, 132, 67, 128},
+          std::tuple{3, 70, 5, 7}}) {
+      const bool one_byte = scheme == Scheme::kFp8E4m3 || scheme == Scheme::kFp8E5m2, half = scheme == Scheme::kNvfp4;
+      const int64_t blocks = (k + block - 1) / block;
+      const Tensor w = info(scheme).code_bits == 8 ? packed(rng, {k, n}) : packed(rng, {weight_bytes(scheme, k, n)});
+      const Tensor s = half       ? packed(rng, {(k + 15) / 16, n})
+                       : one_byte ? random({m == 3 ? 1 : n})
+                                  : random({blocks, n});
+      add({random({m, k}), w, s, half ? random({1}) : random({blocks, n})}, {.scheme = scheme, .block = block});
+    }
+  // Elements of all sizes in one row, from denormals to almost the largest; infinity and NaN in x and in the scales.
+  for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ4K, Scheme::kGgufQ6K}) {
+    const int64_t k = 256, n = 80;
+    const Tensor w = packed(rng, {weight_bytes(scheme, k, n)});
+    Tensor wide = random({6, k});
+    auto values = wide.mutable_values<float>();
+    for (int64_t c = 0; c < k; ++c) {
+      values[static_cast<size_t>(c)] = std::ldexp(values[static_cast<size_t>(c)], static_cast<int>(c) - 140);
+      values[static_cast<size_t>(k + c)] *= 1e-36f;
+      values[static_cast<size_t>(2 * k + c)] = c % 7 == 0 ? 127.5f : c % 7 == 1 ? -255 : 0;
+    }
+    values[static_cast<size_t>(3 * k + 5)] = INFINITY;
+    values[static_cast<size_t>(4 * k + 5)] = NAN;
+    add({wide, w}, {.scheme = scheme});
+    Tensor infinite = packed(rng, {weight_bytes(scheme, k, n)});
+    infinite.mutable_values<uint8_t>()[scheme == Scheme::kGgufQ6K ? 209 : 1] = 0x7C;
+    add({random({2, k}), infinite}, {.scheme = scheme});
+    add({random({1, k}), infinite}, {.scheme = scheme});
+  }
   add({random({32}), packed(rng, {2, 18})}, {.scheme = Scheme::kGgufQ4_0})
       .check([](const Tensors&, const Tensors& out) { EXPECT_EQ(out[0].sizes(), (std::vector<int64_t>{2})); });
   add({random({0, 32}), packed(rng, {2, 18})}, {.scheme = Scheme::kGgufQ4_0}).expect({Tensor(DType::F32, {0, 2})});
@@ -164,6 +204,13 @@ OP_CASES(dequant_grouped_matmul) {
             }
           });
     }
+  // Many rows for one expert, experts without rows, columns beyond a group.
+  for (const Scheme scheme : kGguf) {
+    const int64_t k = 2 * info(scheme).block_elems, n = 19, experts = 9;
+    Tensor choice = integers({75}, 0, experts - 1);
+    for (int64_t i = 0; i < 40; ++i) choice.mutable_values<int32_t>()[static_cast<size_t>(i)] = 4;
+    add({random({75, k}), packed(rng, {experts * weight_bytes(scheme, k, n)}), choice}, {.scheme = scheme, .n = n});
+  }
   const Tensor w = packed(rng, {36});
   const ops::DequantGroupedMatmulAttrs one{.scheme = Scheme::kGgufQ4_0, .n = 1};
   add({random({0, 32}), w, Tensor::i32({0}, {})}, one).expect({Tensor(DType::F32, {0, 1})});
@@ -220,6 +267,10 @@ OP_CASES(dequant_moe_weights) {
               for (int64_t j = 0; j < n; ++j)
                 EXPECT_EQ(out[0].at((e * k + i) * n + j), gguf_value(scheme, in[0], e * n + j, k, i));
         });
+  }
+  for (const Scheme scheme : kGguf) {
+    const int64_t k = info(scheme).block_elems;
+    add({packed(rng, {3 * weight_bytes(scheme, k, 21)})}, {.scheme = scheme, .out_shape = {3, k, 21}});
   }
   add_error({packed(rng, {37})}, {.scheme = Scheme::kGgufQ4_0, .out_shape = {2, 32, 1}},
             "bytes (37) are not those of 2 experts (36)");

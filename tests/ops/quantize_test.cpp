@@ -23,6 +23,19 @@ OP_CASES(quantize) {
     const Tensor q = integers({3, 5}, -128, 127, DType::I8);
     add({run(ops::dequantize, {q}, attrs)[0].cast(dtype)}, attrs).expect({q}, kExact);
   }
+  // Runs and rows beyond a vector and beyond a buffer; quotients next to ties.
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({3, 5001}, -300, 300, dtype)}, {.scales = {0.7f}, .zero_points = {-3}});
+    add({random({7, 83}, -300, 300, dtype)}, {.axis = 0, .scales = {1, 2, 3, 0.1f, 7, 5, 9}, .zero_points = {2}});
+    add({random({41, 2, 7}, -300, 300, dtype)},
+        {.axis = 2, .scales = {1, 2, 3, 0.1f, 7, 5, 9}, .zero_points = {0, 1, 2, -3, 4, -5, 6}});
+    add({random({41, 2, 7}, -300, 300, dtype)}, {.axis = 2, .scales = {3}, .zero_points = {0, 1, 2, -3, 4, -5, 6}});
+  }
+  Tensor ties(DType::F32, {2000});
+  for (size_t i = 0; i < 2000; ++i)
+    ties.mutable_values<float>()[i] =
+        (static_cast<float>(i % 200) - 100.5f) * 0.1f * (1 + 0x1p-23f * static_cast<float>(i % 3));
+  add({ties}, {.scales = {0.1f}});
   add_error({random({2, 3})}, {.axis = 1, .scales = {1, 2}}, "Number of scales (2) is not 1 or the channels (3)");
   add_error({random({2, 3})}, {.scales = {}}, "Number of scales (0)");
   add_error({random({2, 3})}, {.scales = {1, 2}}, "Number of scales (2) is not 1 or the channels (1)");
@@ -39,6 +52,10 @@ OP_CASES(dequantize) {
   add({i8({2, 2}, {1, 2, 3, 4})}, {.axis = 1, .scales = {1, 10}, .zero_points = {0, 1}})
       .expect({Tensor::f32({2, 2}, {1, 10, 3, 30})}, kExact);
   add({i8({2, 2}, {1, 2, 3, 4})}, {.axis = 0, .scales = {1, 10}}).expect({Tensor::f32({2, 2}, {1, 2, 30, 40})}, kExact);
+  add({integers({5, 1003}, -128, 127, DType::I8)}, {.scales = {0.3f}, .zero_points = {int64_t{1} << 30}});
+  add({integers({3, 5, 33}, -128, 127, DType::I8)}, {.axis = 1, .scales = {1, 0.2f, 3, 4, 5}, .zero_points = {9}});
+  add({integers({90, 5}, -128, 127, DType::I8)},
+      {.axis = 1, .scales = {1, 0.2f, 3, 4, 5}, .zero_points = {9, 1, 2, 3, 4}});
   add_error({random({2})}, {.scales = {1}}, "Operand dtype (f32) is not i8");
 }
 
@@ -65,6 +82,11 @@ OP_CASES(q_matmul) {
             EXPECT_NEAR(out[0].at(i * 3 + j), std::max(-128.0, std::min(127.0, sum * 0.01 + 4)), 0.5001);
           }
       });
+  // Rows and columns around the blocks of the fast kernels, and a K beyond what 32 bits can sum.
+  for (const auto& [m, k, n] :
+       {std::tuple{1, 64, 33}, std::tuple{21, 67, 16}, std::tuple{70, 130, 50}, std::tuple{5, 66001, 3}})
+    add({integers({m, k}, -128, 127, DType::I8), integers({k, n}, -128, 127, DType::I8), integers({n}, -9999, 9999)},
+        {.x_zp = 127, .w_zp = -128, .out_zp = 7, .mult = 0.0007f / static_cast<float>(k)});
   const Tensor x = i8({1, 2}, {1, 2}), w = i8({2, 1}, {1, 2}), b = Tensor::i32({1}, {0});
   add_error({random({1, 2}), w, b}, {}, "Operand x dtype (f32) is not i8");
   add_error({x, random({2, 1}), b}, {}, "Weight dtype (f32) is not i8");
@@ -118,6 +140,12 @@ OP_CASES(q_conv2d) {
           EXPECT_NEAR(out[0].at(static_cast<int64_t>(i)), std::max(-128.0, std::min(127.0, sums[i] * 0.02 + 5)),
                       0.5001);
       });
+  add({integers({2, 6, 13, 11}, -128, 127, DType::I8), integers({34, 6, 3, 3}, -128, 127, DType::I8),
+       integers({34}, -999, 999)},
+      {.kernel_size = {3, 3}, .padding = {1, 1}, .x_zp = -128, .w_zp = 3, .out_zp = 5, .mult = 0.0003f});
+  add({integers({1, 36, 9, 40}, -128, 127, DType::I8), integers({36, 1, 5, 1}, -128, 127, DType::I8),
+       integers({36}, -999, 999)},
+      {.kernel_size = {5, 1}, .stride = {1, 3}, .padding = {2, 0}, .dilation = {2, 1}, .groups = 36, .mult = 0.003f});
   const Tensor x = integers({1, 2, 3, 3}, -9, 9, DType::I8), w = integers({2, 2, 2, 2}, -9, 9, DType::I8);
   const Tensor b = Tensor::i32({2}, {0, 0});
   add_error({x, w, b}, {.kernel_size = {2}}, "Attribute kernel_size ([2]) has not 2 entries");

@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "core/convert.h"
 #include "rlx/attrs.h"
@@ -174,6 +175,9 @@ struct Packing {
   int64_t operand = 0;
   int64_t (*bytes)(const Signature&) = nullptr;
   Kernel pack = nullptr;
+  // The sizes that the packer's output has, for what it must know of the node besides the operand and the attributes.
+  // Null: the operand's.
+  std::vector<int64_t> (*sizes)(const Signature&) = nullptr;
 };
 
 // A row of a backend's kernel table: the first row of an op that supports a node runs it.

@@ -1,4 +1,6 @@
+#ifdef __linux__
 #include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -41,6 +43,7 @@ class AlignedBytes {
   std::byte* data() const { return bytes_.get(); }
 
  private:
+  static constexpr int64_t kHugePage = 2 << 20;
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };

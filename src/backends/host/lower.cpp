@@ -219,8 +219,12 @@ class Lowering {
     const int32_t source = user.inputs[static_cast<size_t>(packing.operand)];
     RLX_ASSERT(find_static(source) != nullptr);
     const int64_t bytes = packing.bytes(signature);
+    const TensorType type = program_.values[static_cast<size_t>(source)].type;  // copies: the list grows below
+    const TensorType symbolic = program_.values[static_cast<size_t>(source)].symbolic;
+    const std::vector<int64_t> sizes = packing.sizes ? packing.sizes(signature) : type.shape.sizes();
     for (const Packed& p : packed_[source])
-      if (p.packing == &packing && p.bytes == bytes && p.attrs == user.attrs) return p.value;
+      if (p.packing == &packing && p.bytes == bytes && p.sizes == sizes && p.attrs == user.attrs)
+        return p.value;
     ProgramStep step{.op = user.op,
                      .attrs = user.attrs,
                      .kernel = packing.pack,
@@ -230,14 +234,13 @@ class Lowering {
                      .params = *find_static(source),
                      .graph_node = user.graph_node};
     const auto v = static_cast<int32_t>(program_.values.size());
-    const ProgramValue& operand = program_.values[static_cast<size_t>(source)];
-    program_.values.push_back({.type = operand.type, .symbolic = operand.symbolic, .source = Source::kStatic});
+    program_.values.push_back({.type = type, .symbolic = symbolic, .source = Source::kStatic});
     program_.problem.values.push_back({.size_bytes = bytes, .region = plan::Region::kExternal});
     make_static(static_cast<size_t>(v), std::vector(step.params));
     step.outputs = {v};
-    step.results = {operand.type};
+    step.results = {{Shape(sizes), type.dtype}};
     program_.static_steps.push_back(std::move(step));
-    packed_[source].push_back({&packing, bytes, user.attrs, v});
+    packed_[source].push_back({&packing, bytes, sizes, user.attrs, v});
     return v;
   }
 
@@ -281,6 +284,7 @@ class Lowering {
   struct Packed {
     const Packing* packing;
     int64_t bytes;
+    std::vector<int64_t> sizes;
     Attrs attrs;
     int32_t value;
   };
