@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/precision.h"
 #include "rlx/graph.h"
 
 namespace rlx::passes {
@@ -23,6 +24,8 @@ struct Signature {
 struct Limits {
   int64_t max_region_steps = 32;   // of an element-wise region
   int64_t max_region_inputs = 16;  // likewise
+  int64_t matmul_tile = 64;        // columns that a matmul kernel computes at once
+  int64_t block_rows = 64;         // batch times sequence up to which an attention block is one node
   int64_t fold_bytes = 1 << 20;    // a larger constant is folded only if it is no larger than its operands
   int64_t unroll_steps = 64;       // iterations of a loop that is unrolled ...
   int64_t unroll_nodes = 4096;     // ... and iterations times nodes of its body
@@ -38,7 +41,11 @@ enum class Unroll {
 struct PassOptions {
   std::vector<std::string> skip;  // passes by name
   Unroll unroll = Unroll::kSmall;
-  bool native_scan = false;        // the target runs scan by itself: it is not unrolled
+  bool native_scan = false;  // the target runs scan by itself: it is not unrolled
+  PrecisionPolicy precision = PrecisionPolicy::kAlwaysF32;
+  PrecisionMap custom_precision;   // of PrecisionPolicy::kCustom
+  bool quant_propagate = false;    // the second of two equal fake_quantize goes
+  bool fuse_layers = false;        // whole encoder layers as one node, where the target claims it
   bool ignore_minus_zero = false;  // x + 0 may become x, although -0.0 + 0 is +0.0
 };
 

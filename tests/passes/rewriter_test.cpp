@@ -213,7 +213,7 @@ TEST(Driver, SkipsByNameAndRejectsUnknownNames) {
   g.output(ops::relu(ops::cast(x, {.to = DType::F32})), "y");
   passes::PassContext context = pass_context();
   EXPECT_EQ(passes::optimize(g, context).graph.nodes().size(), 2u);
-  context.options.skip = {"simplify"};
+  context.options.skip = {"simplify", "mark_elementwise_regions"};
   EXPECT_EQ(passes::optimize(g, context).graph.nodes().size(), 3u);
   context.options.skip = {"simplfy"};
   EXPECT_ERROR(passes::optimize(g, context), kInvalid, "There is no pass 'simplfy' to skip.");

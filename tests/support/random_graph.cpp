@@ -93,7 +93,8 @@ class Maker {
                      .params = out_.params,
                      .pick = [&] { return pick_float(); },
                      .symbols = options_.symbols,
-                     .regions = options_.regions};
+                     .regions = options_.regions,
+                     .smooth = options_.smooth};
     for (const Value& v : random_pattern(site)) add(v);
   }
 

@@ -18,13 +18,15 @@ class Patterns {
   std::vector<Value> run() {
     using Make = void (Patterns::*)();
     static constexpr Make kAll[] = {
-        &Patterns::linear,    &Patterns::linear,     &Patterns::residual_norm, &Patterns::swiglu_halves,
-        &Patterns::swiglu_ff, &Patterns::shared_lhs, &Patterns::slices,        &Patterns::dot,
-        &Patterns::constants, &Patterns::neutral,    &Patterns::twins,         &Patterns::layout_pairs,
-        &Patterns::loop,      &Patterns::scan_rows,  &Patterns::function,      &Patterns::group_norm_of,
-        &Patterns::resized,   &Patterns::apart_axes, &Patterns::region,        &Patterns::choice,
-        &Patterns::chain,     &Patterns::apart_axes, &Patterns::broadcasts,    &Patterns::fused_linear,
-        &Patterns::backward,
+        &Patterns::linear,    &Patterns::linear,        &Patterns::residual_norm, &Patterns::swiglu_halves,
+        &Patterns::swiglu_ff, &Patterns::shared_lhs,    &Patterns::slices,        &Patterns::dot,
+        &Patterns::constants, &Patterns::neutral,       &Patterns::twins,         &Patterns::layout_pairs,
+        &Patterns::loop,      &Patterns::scan_rows,     &Patterns::function,      &Patterns::group_norm_of,
+        &Patterns::resized,   &Patterns::apart_axes,    &Patterns::region,        &Patterns::choice,
+        &Patterns::chain,     &Patterns::apart_axes,    &Patterns::broadcasts,    &Patterns::fused_linear,
+        &Patterns::backward,  &Patterns::attend,        &Patterns::attend,        &Patterns::encoder_layer,
+        &Patterns::rounded,   &Patterns::rounded,       &Patterns::image,         &Patterns::slices,
+        &Patterns::image,     &Patterns::swiglu_halves,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
@@ -282,6 +284,84 @@ class Patterns {
     std::vector<int64_t> sizes(static_cast<size_t>(x.shape().rank()) - 1, 1);
     sizes[0] = c.value();
     give(x * weight(sizes));
+  }
+  // [B, S, C], small; its sizes are known.
+  Value tokens() {
+    const Value x = matrix();
+    require(!s_.symbols, "a symbol");
+    return reshape(x, {.new_shape = {1, -1, width(x)}});
+  }
+  // Attention between projections: Q, K and V of one product, sometimes in another order or with a scale of their own.
+  void attend() {
+    const Value x = tokens();
+    const int64_t heads = integer(1, 2), dim = 2 * integer(1, 2), w = heads * dim, c = width(x);
+    const bool bias = chance(0.7), turned = chance(0.3);
+    const auto linear_to = [&](const Value& v, int64_t n) {
+      const Value k = weight({width(v), n});
+      return bias ? blocks::linear_fused(v, k, weight({n}), ActivationKind::kNone) : matmul(v, k);
+    };
+    const Value packed = linear_to(x, 3 * w);
+    const Dim seq = x.shape()[1];
+    const Value cos = weight({seq.value(), dim / 2}), sin = weight({seq.value(), dim / 2});
+    std::vector<Value> parts;
+    const bool ordered = chance(0.9);
+    for (int64_t i = 0; i < 3; ++i) {
+      const int64_t at = ordered ? i : 2 - i;
+      parts.push_back(narrow(packed, {.axis = 2, .start = at * w, .len = w}));
+      if (turned && i < 2)
+        parts.back() = rope(parts.back(), cos, sin, {.head_dim = dim, .layout = AttentionLayout::kBsf});
+    }
+    parts.push_back(weight({1, seq.value()}));
+    AttentionAttrs attrs{.num_heads = heads,
+                         .head_dim = dim,
+                         .layout = AttentionLayout::kBsf,
+                         .mask_kind = chance(0.9) ? MaskKind::kCustom : MaskKind::kBias};
+    if (chance(0.1)) attrs.score_scale = 0.1f;
+    if (chance(0.1)) attrs.attn_logit_softcap = 30.f;
+    const Value y = attention(parts, attrs);
+    if (chance(0.1)) give(y.result(1));
+    if (chance(0.1)) give(packed);
+    give(linear_to(y, c));
+  }
+  void encoder_layer() {
+    const Value x = tokens();
+    const int64_t c = width(x), inner = integer(1, 4), seq = x.shape()[1].value();
+    const Value block =
+        fused_attention_block({x, weight({c, 6}), weight({2, c}), weight({1, seq}), weight({6}), weight({c})},
+                              {.num_heads = 1, .head_dim = 2, .has_bias = true});
+    const Value h = chance(0.5) ? fused_residual_ln(block, x, weight({c}), weight({c}))
+                                : fused_residual_ln(x, block, weight({c}), weight({c}));
+    const Value up = blocks::linear_fused(h, weight({c, inner}), weight({inner}), any_activation());
+    const Value down = blocks::linear_fused(up, weight({inner, c}), weight({c}), ActivationKind::kNone);
+    if (chance(0.1)) give(h.result(1));
+    if (chance(0.1)) give(h);
+    give(fused_residual_ln(down, chance(0.9) ? h : x, weight({c}), weight({c})));
+  }
+  // Rounded to a grid, then again, with something between that leaves the values on it or does not.
+  void rounded() {
+    require(!s_.smooth, "a step function");
+    const Value x = s_.pick();
+    const bool fixed = chance(0.5);
+    const FakeQuantizeAttrs attrs{.bits = chance(0.5) ? 8 : 4,
+                                  .scale_mode = fixed ? ScaleMode::kFixed : ScaleMode::kPerBatch};
+    const Value scale = s_.graph.constant(Tensor::f32({1}, {0.05f}));
+    const auto quantized = [&](const Value& v) {
+      return fixed ? fake_quantize(v, scale, attrs) : fake_quantize(v, attrs);
+    };
+    Value y = quantized(x);
+    if (chance(0.4)) y = relu(y);
+    if (chance(0.4)) y = reshape(y, {.new_shape = {-1}});
+    if (chance(0.2)) y = tanh(y);
+    maybe_give(y);
+    give(quantized(y));
+  }
+  void image() {
+    const Value x = matrix();
+    require(!s_.symbols, "a symbol");
+    const Value large = resize_nearest_2x(reshape(x, {.new_shape = {1, 1, -1, width(x)}}));
+    maybe_give(large);
+    const Value y = chance(0.5) ? large * weight({2 * width(x)}) : large;
+    give(activate(y, any_activation()));
   }
   void backward() {
     const Value x = s_.pick();

@@ -16,6 +16,7 @@ struct PatternSite {
   std::function<Value()> pick;  // an f32 value of the graph
   bool symbols = false;         // axis 0 may be a symbol: sizes that meet it are 1 or 4
   bool regions = true;
+  bool smooth = false;  // as RandomGraphOptions::smooth
 };
 
 // Adds one pattern; returns the values of it that others may use. Throws Error(kInvalid) where operands do not fit.
