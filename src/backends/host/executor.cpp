@@ -43,7 +43,6 @@ class AlignedBytes {
   std::byte* data() const { return bytes_.get(); }
 
  private:
-  static constexpr int64_t kHugePage = 2 << 20;
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };

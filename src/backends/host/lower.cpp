@@ -223,8 +223,7 @@ class Lowering {
     const TensorType symbolic = program_.values[static_cast<size_t>(source)].symbolic;
     const std::vector<int64_t> sizes = packing.sizes ? packing.sizes(signature) : type.shape.sizes();
     for (const Packed& p : packed_[source])
-      if (p.packing == &packing && p.bytes == bytes && p.sizes == sizes && p.attrs == user.attrs)
-        return p.value;
+      if (p.packing == &packing && p.bytes == bytes && p.sizes == sizes && p.attrs == user.attrs) return p.value;
     ProgramStep step{.op = user.op,
                      .attrs = user.attrs,
                      .kernel = packing.pack,
