@@ -6,9 +6,10 @@ namespace rlx::passes {
 
 // The compiler's table of contents. The order is that of spec 20, 1.2; a pass may stand at several places.
 //
-// legalize_broadcast (1.4.6) is not here: every element-wise kernel of the host backends indexes its operands by
-// strides, 0 where they are broadcast, so there is nothing to expand. A target with kernels that cannot puts it after
-// the regions.
+// Not here: blocks lower when they are built (step 2); sizes are bound and weights of weights computed once where a
+// graph is lowered to steps (steps 4 and 15), since one optimised graph serves many sizes. legalize_broadcast (step 14)
+// has nothing to do: every element-wise kernel of the host backends indexes its operands by strides, 0 where they are
+// broadcast. A target with kernels that cannot puts it after the regions.
 // unfuse_elementwise_regions (1.4.11) and lower_logical_kernels (1.4.15) are decompose_unclaimed: an op's decomposition
 // is its unfused form.
 static constexpr Pass kPipeline[] = {
