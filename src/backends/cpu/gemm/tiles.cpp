@@ -70,7 +70,10 @@ void tile(const Tile& t) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16
-      for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
+      for (int v = 0; v < kVecs; ++v) {
+        sum[i][v] = hn::Zero(d);
+        hwy::Prefetch(c + i * c_row + v * lanes);  // there when it is written: stores wait for their line
+      }
   }
 
   for (int64_t step = 0; step < k; ++step) {
