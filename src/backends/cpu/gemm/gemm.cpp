@@ -247,7 +247,7 @@ class Product {
   // How many panels a tile spans: several where it has few rows.
   int64_t wide_panels(int64_t i0, int64_t i1) const {
     const int64_t rows = panel_row(i1) - panel_row(i0);
-    return i1 - i0 == 1 && rows <= kMaxWideRows ? kWidePanels[rows] : 1;
+    return i1 - i0 == 1 && rows <= kMaxWideRows && kernels_.wide_tile[0][rows] ? kWidePanels[rows] : 1;
   }
 
   const Gemm g_;

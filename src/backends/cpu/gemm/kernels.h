@@ -8,9 +8,10 @@
 namespace rlx::cpu::gemm {
 
 constexpr int kMaxRows = 14;
-// Tiles of so few rows span several panels: one has too few sums to keep the multipliers busy.
-constexpr int kMaxWideRows = 3;
-constexpr int kWidePanels[kMaxWideRows + 1] = {0, 4, 2, 2};
+// Tiles of so few rows span several panels where there are registers for it: one panel has too few sums to keep the
+// multipliers busy, and is too slow a stream from memory.
+constexpr int kMaxWideRows = 6;
+constexpr int kWidePanels[kMaxWideRows + 1] = {0, 4, 2, 2, 2, 2, 2};
 
 // C[rows, cols] (+)= A[rows, k] · B[k, cols]: the whole of C in registers. B is a panel whose rows lie b_k apart and
 // are as wide as the tile; when the tile is wider than one panel, the next one begins b_panel further.
@@ -65,8 +66,8 @@ struct TileKernels {
   int rows;   // of a full tile
   int lanes;  // of a vector of floats; a panel of B is two of them wide
   TileFn tile[kTypes][kMaxRows + 1];
-  TileFn half_tile[kMaxRows + 1];  // f32 and one vector wide: for the last columns
-  TileFn wide_tile[kTypes][kMaxWideRows + 1];
+  TileFn half_tile[kMaxRows + 1];              // f32 and one vector wide: for the last columns
+  TileFn wide_tile[kTypes][kMaxWideRows + 1];  // null: none
   void (*stream[kTypes])(const Stream&);
   void (*dots[kTypes])(const Dots&);
 

@@ -116,9 +116,11 @@ Grid make_grid(int64_t row_panels, int64_t col_panels, int64_t max_row_panels, i
   int64_t best_time = INT64_MAX;
   for (int64_t cols = least_cols; cols <= std::min(col_panels, wanted); ++cols)
     for (int64_t rows = least_rows; rows <= std::min(row_panels, std::max<int64_t>(1, wanted / cols)); ++rows) {
-      // As long as the longest chain of tasks of one thread; on a tie the fewest tasks.
+      // The longest chain of tasks of one thread, and what all of them load: every block of rows all of B, every block
+      // of columns all of A. In tenths of a cycle per step of k; loads are mostly hidden behind products.
       const int64_t chain = div_up(rows * cols, threads);
-      const int64_t time = chain * div_up(row_panels, rows) * div_up(col_panels, cols) * 64 + chain;
+      const int64_t products = 280 * chain * div_up(row_panels, rows) * div_up(col_panels, cols);
+      const int64_t time = products + (24 * rows * col_panels + 10 * cols * row_panels) / threads;
       if (time < best_time) best_time = time, best = {rows, cols};
     }
   return best;

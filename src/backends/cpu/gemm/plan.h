@@ -33,7 +33,7 @@ Grid make_grid(int64_t row_panels, int64_t col_panels, int64_t max_row_panels, i
                int threads);
 
 // Rows of a block of A that stays in the L2 cache, in panels.
-constexpr int64_t kBlockPanels = 8;
+constexpr int64_t kBlockPanels = 16;
 // Steps of k per pass over C: a panel of A and one of B of this depth stay in the caches.
 constexpr int64_t kDepth = 512;
 

@@ -70,7 +70,10 @@ void tile(const Tile& t) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 16
-      for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
+      for (int v = 0; v < kVecs; ++v) {
+        sum[i][v] = hn::Zero(d);
+        hwy::Prefetch(c + i * c_row + v * lanes);  // there when it is written: stores wait for their line
+      }
   }
 
   for (int64_t step = 0; step < k; ++step) {
@@ -234,7 +237,12 @@ constexpr void set_type(TileKernels& table, int type) {
   (std::make_integer_sequence<int, kMaxRows + 1>());
   table.wide_tile[type][1] = tile<1, 2 * kWidePanels[1], T>;
   table.wide_tile[type][2] = tile<2, 2 * kWidePanels[2], T>;
-  table.wide_tile[type][3] = tile<3, 2 * kWidePanels[3], T>;
+  if constexpr (kTileRows == kMaxRows) {
+    table.wide_tile[type][3] = tile<3, 2 * kWidePanels[3], T>;
+    table.wide_tile[type][4] = tile<4, 2 * kWidePanels[4], T>;
+    table.wide_tile[type][5] = tile<5, 2 * kWidePanels[5], T>;
+    table.wide_tile[type][6] = tile<6, 2 * kWidePanels[6], T>;
+  }
   table.stream[type] = stream<T>;
   table.dots[type] = dots<T>;
 }
