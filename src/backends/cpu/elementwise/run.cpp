@@ -11,7 +11,8 @@ namespace rlx::cpu {
 
 namespace {
 
-// Results of this many bytes are written past the caches: nothing of them would be left there for the next step.
+// Results of this many bytes are written past the caches: little of them would be left there for the next step. Three
+// ops in a row on a machine with 32 MiB of shared cache: 30 % slower at 2 MiB, even at 4, 20 % faster at 8 and 12.
 constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 constexpr int64_t kLine = 64;
