@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/simd/select.h"
+#include "backends/cpu/simd/stream.h"
 
 namespace rlx::cpu {
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int64_t kChains = 8;         // running sums side by side: one alone waits for every addition
 constexpr int64_t kChunk = 2048;       // elements of a row that are summed by the chains together
-constexpr int64_t kStrip = 256;        // columns side by side
+constexpr int64_t kStrip = 1024;       // columns side by side
 constexpr int64_t kEnoughRows = 16;    // fewer rows are cut into blocks, so that all threads have work
 constexpr int64_t kBlock = 32 * 2048;  // elements of such a block
 
@@ -54,35 +55,45 @@ SumOf<T> scan_chunk(const T* x, T* y, int64_t n, SumOf<T> sum) {
   return sum;
 }
 
-// A whole row, or the part of one that begins with `sum`; x and y point at its first element in memory.
 template <class T>
-SumOf<T> scan_row(const T* x, T* y, int64_t n, SumOf<T> sum, bool exclusive, bool reverse) {
+SumOf<T> scan_chunk(const T* x, T* y, int64_t n, SumOf<T> sum, bool exclusive, bool reverse) {
+  if (exclusive) return reverse ? scan_chunk<T, true, -1>(x, y, n, sum) : scan_chunk<T, true, 1>(x, y, n, sum);
+  return reverse ? scan_chunk<T, false, -1>(x, y, n, sum) : scan_chunk<T, false, 1>(x, y, n, sum);
+}
+
+// A whole row, or the part of one that begins with `sum`; x and y point at its first element in memory. `stream` writes
+// y past the caches.
+template <class T>
+void scan_row(const T* x, T* y, int64_t n, SumOf<T> sum, bool exclusive, bool reverse, bool stream) {
+  alignas(64) T buffer[kChunk];
   for (int64_t i = 0; i < n; i += kChunk) {
-    const int64_t size = std::min(kChunk, n - i), at = reverse ? n - 1 - i : i;
-    if (exclusive)
-      sum = reverse ? scan_chunk<T, true, -1>(x + at, y + at, size, sum)
-                    : scan_chunk<T, true, 1>(x + at, y + at, size, sum);
-    else
-      sum = reverse ? scan_chunk<T, false, -1>(x + at, y + at, size, sum)
-                    : scan_chunk<T, false, 1>(x + at, y + at, size, sum);
+    const int64_t size = std::min(kChunk, n - i), first = reverse ? n - i - size : i;
+    T* to = stream ? buffer : y + first;
+    const int64_t begin = reverse ? size - 1 : 0;
+    sum = scan_chunk(x + first + begin, to + begin, size, sum, exclusive, reverse);
+    if (stream) stream_copy(buffer, y + first, size * static_cast<int64_t>(sizeof(T)));
   }
-  return sum;
 }
 
 template <class T>
-void scan_columns(const T* x, T* y, int64_t cols, int64_t stride, int64_t width, bool exclusive, bool reverse) {
+void scan_columns(const T* x, T* y, int64_t cols, int64_t stride, int64_t width, bool exclusive, bool reverse,
+                  bool stream) {
   SumOf<T> sums[kStrip] = {};
+  alignas(64) T buffer[kStrip];
   for (int64_t c = 0; c < cols; ++c) {
     const int64_t at = (reverse ? cols - 1 - c : c) * stride;
+    T* to = stream ? buffer : y + at;
     if constexpr (std::is_same_v<T, float>) {
-      scan_step(x + at, y + at, sums, width, exclusive);
+      const int64_t left = std::min<int64_t>(2, cols - 1 - c);  // of the rows that follow
+      scan_step(x + at, to, sums, width, exclusive, x + at + (reverse ? -left : left) * stride);
     } else {
       for (int64_t i = 0; i < width; ++i) {
         const SumOf<T> before = sums[i];
         sums[i] += static_cast<SumOf<T>>(x[at + i]);
-        y[at + i] = static_cast<T>(exclusive ? before : sums[i]);
+        to[i] = static_cast<T>(exclusive ? before : sums[i]);
       }
     }
+    if (stream) stream_copy(buffer, y + at, width * static_cast<int64_t>(sizeof(T)));
   }
 }
 
@@ -97,14 +108,16 @@ void scan(const Call& call, bool reverse) {
   const int64_t cols = at.cols, inner = at.inner, blocks = blocks_of(at);
   const T* x = call.input_as<T>(0);
   T* y = call.output_as<T>(0);
+  const bool stream = at.outer * cols * inner * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
   if (inner > 1) {
     const int64_t strips = (inner + kStrip - 1) / kStrip;
     const int64_t grain = std::max<int64_t>(1, kGrain / (cols * std::min(inner, kStrip)));
     call.pool().parallel_for(0, at.outer * strips, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) {
         const int64_t column = u % strips * kStrip, first = u / strips * cols * inner + column;
-        scan_columns(x + first, y + first, cols, inner, std::min(kStrip, inner - column), exclusive, reverse);
+        scan_columns(x + first, y + first, cols, inner, std::min(kStrip, inner - column), exclusive, reverse, stream);
       }
+      stream_flush();
     });
     return;
   }
@@ -127,12 +140,13 @@ void scan(const Call& call, bool reverse) {
   call.pool().parallel_for(0, at.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; ++u) {
       const auto [first, size] = blocks > 1 ? block_at(u) : std::pair(u * cols, cols);
-      scan_row(x + first, y + first, size, blocks > 1 ? before[u] : SumOf<T>{}, exclusive, reverse);
+      scan_row(x + first, y + first, size, blocks > 1 ? before[u] : SumOf<T>{}, exclusive, reverse, stream);
     }
+    stream_flush();
   });
 }
 
-Strips strips_of(const host::SplitAt& at) { return {at.outer, at.cols, at.inner, kStrip}; }
+Strips strips_of(const host::SplitAt& at) { return {at.outer, at.cols, at.inner, 256}; }
 
 RowScratch half_scratch(const host::SplitAt& at, DType dtype) {
   return {dtype, 0, at.inner > 1 ? strips_of(at).buffer() : RowGroups(at.outer, at.cols).buffer};
@@ -145,14 +159,15 @@ void scan_half(const Call& call, bool reverse) {
   const host::SplitAt at = host::split_at(x.sizes, call.attrs<ops::CumsumAttrs>().axis);
   const RowScratch scratch = half_scratch(at, x.dtype);
   if (at.inner > 1)
-    return strips_of(at).each(
-        call, scratch, [&](float* v, int64_t width) { scan_columns(v, v, at.cols, width, width, exclusive, reverse); });
+    return strips_of(at).each(call, scratch, [&](float* v, int64_t width) {
+      scan_columns(v, v, at.cols, width, width, exclusive, reverse, false);
+    });
   const RowGroups g(at.outer, at.cols);
   const RowWriter out(y, false);
   g.each(call.pool(), [&](int64_t row, int64_t rows) {
     float* v = scratch.of_thread(call);
     to_f32(x.dtype, x.data, row * g.cols, v, rows * g.cols);
-    for (int64_t r = 0; r < rows; ++r) scan_row(v + r * g.cols, v + r * g.cols, g.cols, 0.0, exclusive, reverse);
+    for (int64_t r = 0; r < rows; ++r) scan_row(v + r * g.cols, v + r * g.cols, g.cols, 0.0, exclusive, reverse, false);
     out.finish(row * g.cols, v, rows * g.cols);
   });
 }

@@ -53,9 +53,10 @@ void run(const Call& call, bool has_bias, bool centred, double eps) {
     round_to(x.dtype, v, spare, n);
     if (wants_sum) sum.copy(first, v, n);
     if (!wants_norm) return;
-    if (out.streams_rows(g.cols)) return norm_rows(v, out.at(first), rows, g.cols, affine, centred, eps, true);
+    const Ahead ahead = x.dtype == DType::F32 ? Ahead{a + n, b + n} : Ahead{};
+    if (out.streams_rows(g.cols)) return norm_rows(v, out.at(first), rows, g.cols, affine, centred, eps, true, ahead);
     float* to = out.target(first, spare);
-    norm_rows(v, to, rows, g.cols, affine, centred, eps, false);
+    norm_rows(v, to, rows, g.cols, affine, centred, eps, false, ahead);
     out.finish(first, to, n);
   });
 }

@@ -23,9 +23,11 @@ void norm(const Call& call, const RowGroups& g, bool centred, double eps) {
     float* buffer = scratch.of_thread(call);
     const int64_t first = row * g.cols, n = rows * g.cols;
     const float* from = row_as_f32(x.dtype, x.data, first, buffer, n);
-    if (out.streams_rows(g.cols)) return norm_rows(from, out.at(first), rows, g.cols, affine, centred, eps, true);
+    const Ahead ahead{x.dtype == DType::F32 ? from + n : nullptr};
+    if (out.streams_rows(g.cols))
+      return norm_rows(from, out.at(first), rows, g.cols, affine, centred, eps, true, ahead);
     float* to = out.target(first, buffer);
-    norm_rows(from, to, rows, g.cols, affine, centred, eps, false);
+    norm_rows(from, to, rows, g.cols, affine, centred, eps, false, ahead);
     out.finish(first, to, n);
   });
 }

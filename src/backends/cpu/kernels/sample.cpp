@@ -35,10 +35,8 @@ struct Buffers {
 };
 
 // Of equal values the first; NaN is smaller than everything.
-int64_t argmax_of(const float* x, int64_t n) {
-  int64_t best = arg_of_row(x, n, true);
-  if (!std::isnan(x[best])) return best;  // arg_of_row finds a NaN if there is one
-  best = 0;
+int64_t argmax_without_nan(const float* x, int64_t n) {
+  int64_t best = 0;
   for (int64_t i = 1; i < n; ++i)
     if (x[i] > x[best] || (std::isnan(x[best]) && !std::isnan(x[i]))) best = i;
   return best;
@@ -62,8 +60,14 @@ void sort_all(const Buffers& b, int64_t n) {
   std::copy_n(from, n, b.order);  // three passes end in the other list
 }
 
-// No filter: the largest of z + Gumbel noise. Only a word above a bound, which rises with every better element, can win
-// against what is known: noise > best - largest z.
+// Noise above `least` needs a word whose upper 24 bits are at least this: u > exp(-exp(-least)), two units below it for
+// the rounding.
+uint32_t bound_for(double least) {
+  return static_cast<uint32_t>(std::max(0.0, std::exp(-std::exp(-least)) * 0x1p24 - 2));
+}
+
+// No filter: the largest of z + Gumbel noise. With every better element fewer words can win: their noise alone, added
+// to the largest z, must be above the best.
 int64_t draw(const float* x, int64_t n, double temperature, double top, uint32_t row, U32x2 key) {
   constexpr int64_t kWords = 1024;
   alignas(64) uint32_t words[kWords];
@@ -79,8 +83,7 @@ int64_t draw(const float* x, int64_t n, double temperature, double top, uint32_t
       if (best >= 0 && !(score > best_score)) continue;
       best = first + k;
       best_score = score;
-      // u > exp(-exp(-score)), two units below it for the rounding.
-      bound = static_cast<uint32_t>(std::max(0.0, std::exp(-std::exp(-score)) * 0x1p24 - 2));
+      bound = bound_for(score);
     }
   }
   return best;
@@ -106,7 +109,8 @@ int64_t draw_of(const Buffers& b, const float* x, int64_t n, const ops::SampleAt
     for (int64_t i = 0; i < used;) {
       int64_t end = i + 1;
       while (end < used && b.p[end] == b.p[i]) ++end;
-      std::sort(b.order + i, b.order + end, [](uint64_t l, uint64_t r) { return index_of(l) < index_of(r); });
+      if (end > i + 1)
+        std::sort(b.order + i, b.order + end, [](uint64_t l, uint64_t r) { return index_of(l) < index_of(r); });
       i = end;
     }
     int64_t count = 0;
@@ -116,23 +120,28 @@ int64_t draw_of(const Buffers& b, const float* x, int64_t n, const ops::SampleAt
   }
   int64_t best = -1;
   double best_score = 0;
+  const double largest = std::log(b.p[0]);
+  uint32_t bound = 0;
   for (int64_t i = 0; i < used; ++i) {
     const int64_t index = index_of(b.order[i]);
-    const double score = std::log(b.p[i]) + gumbel(threefry2x32({row, static_cast<uint32_t>(index)}, key)[0]);
+    const uint32_t word = threefry2x32({row, static_cast<uint32_t>(index)}, key)[0];
+    if (word >> 8 < bound) continue;
+    const double score = std::log(b.p[i]) + gumbel(word);
     if (best >= 0 && !(score > best_score || (score == best_score && index < best))) continue;
     best = index;
     best_score = score;
+    bound = bound_for(score - largest);
   }
   return best;
 }
 
 int64_t sample_row(const Buffers& b, const float* x, int64_t n, const ops::SampleAttrs& attrs, uint32_t row,
                    U32x2 key) {
-  const int64_t best = argmax_of(x, n);
-  if (attrs.temperature <= 1e-6f || attrs.top_k == 1) return best;
-  // A softmax over the row exists: no NaN, no +inf, and something above -inf.
-  const float top = x[arg_of_row(x, n, true)];
-  if (!std::isfinite(top)) return best;
+  // A softmax over the row exists where its largest element (of NaN and others NaN) is a number.
+  const int64_t best = arg_of_row(x, n, true);
+  const float top = x[best];
+  if (attrs.temperature <= 1e-6f || attrs.top_k == 1 || !std::isfinite(top))
+    return std::isnan(top) ? argmax_without_nan(x, n) : best;
   const bool top_k = attrs.top_k > 0 && attrs.top_k < n;
   if (!top_k && attrs.top_p >= 1)
     return draw(x, n, attrs.temperature, static_cast<double>(top) / static_cast<double>(attrs.temperature), row, key);

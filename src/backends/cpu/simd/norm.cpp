@@ -116,9 +116,13 @@ struct Scale {
 };
 
 HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine,
-                             bool stream) {
+                             bool stream, Ahead ahead) {
   const F32 d;
   const Scale scaled(stats);
+  const auto fetch = [&](int64_t i) HWY_ATTR {
+    if (ahead.a != nullptr) hwy::Prefetch(ahead.a + i);
+    if (ahead.b != nullptr) hwy::Prefetch(ahead.b + i);
+  };
   if (affine.gamma == nullptr) {
     const VF scale = hn::Set(d, affine.scale), shift = hn::Set(d, affine.shift);
     store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
@@ -126,12 +130,12 @@ HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats
     });
   } else if (affine.beta == nullptr) {
     store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
-      hwy::Prefetch(x + n + i);  // the next row
+      fetch(i);
       return hn::Mul(scaled(load_n(d, x + i, left, 0.0f)), load_n(d, affine.gamma + i, left, 0.0f));
     });
   } else {
     store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
-      hwy::Prefetch(x + n + i);
+      fetch(i);
       return hn::MulAdd(scaled(load_n(d, x + i, left, 0.0f)), load_n(d, affine.gamma + i, left, 0.0f),
                         load_n(d, affine.beta + i, left, 0.0f));
     });
@@ -139,11 +143,11 @@ HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats
 }
 
 void Normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream) {
-  NormaliseRow(x, y, n, stats, affine, stream);
+  NormaliseRow(x, y, n, stats, affine, stream, {});
 }
 
 void NormRows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
-              bool stream) {
+              bool stream, Ahead ahead) {
   const auto n = static_cast<double>(cols);
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     RowStats stats;
@@ -151,38 +155,86 @@ void NormRows(const float* x, float* y, int64_t rows, int64_t cols, const Affine
       const double mean = centred ? Sum(x, cols) / n : 0;
       stats = row_stats(mean, Squares(x, cols, mean), n, eps);
     }
-    NormaliseRow(x, y, cols, stats, affine, stream);
+    NormaliseRow(x, y, cols, stats, affine, stream, ahead);
+    if (ahead.a != nullptr) ahead.a += cols;
+    if (ahead.b != nullptr) ahead.b += cols;
+  }
+}
+
+// Statistics of kVectors vectors of columns, in f32 as fast_stats takes them; false where f32 does not hold them.
+template <int kVectors>
+HWY_INLINE bool fast_column_stats(const float* v, int64_t cols, int64_t width, int64_t left, double eps, float* high,
+                                  float* low, float* r) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr size_t kAll = kVectors * hn::MaxLanes(F32());
+  const auto load = [&](int64_t c, int k)
+                        HWY_ATTR { return load_n(d, v + c * width + k * lanes, left - k * lanes, 0.0f); };
+  VF mean[kVectors];
+  for (VF& m : mean) m = hn::Zero(d);
+  for (int64_t c = 0; c < cols; ++c)
+    for (int k = 0; k < kVectors; ++k) mean[k] = hn::Add(mean[k], load(c, k));
+  const auto count = static_cast<double>(cols);
+  for (VF& m : mean) m = hn::Mul(m, hn::Set(d, static_cast<float>(1 / count)));
+  double offs[kAll] = {}, squares[kAll] = {};
+  constexpr int64_t kPiece = 64;  // short enough for sums in f32
+  for (int64_t begin = 0; begin < cols; begin += kPiece) {
+    VF o[kVectors], s[kVectors];
+    for (int k = 0; k < kVectors; ++k) o[k] = s[k] = hn::Zero(d);
+    for (int64_t c = begin; c < std::min(cols, begin + kPiece); ++c)
+      for (int k = 0; k < kVectors; ++k) {
+        const VF centred = hn::Sub(load(c, k), mean[k]);
+        o[k] = hn::Add(o[k], centred);
+        s[k] = hn::MulAdd(centred, centred, s[k]);
+      }
+    HWY_ALIGN float of[kAll], sf[kAll];
+    for (int k = 0; k < kVectors; ++k) hn::Store(o[k], d, of + k * lanes), hn::Store(s[k], d, sf + k * lanes);
+    for (int64_t i = 0; i < kVectors * lanes; ++i)
+      offs[i] += static_cast<double>(of[i]), squares[i] += static_cast<double>(sf[i]);
+  }
+  HWY_ALIGN float about[kAll];
+  for (int k = 0; k < kVectors; ++k) hn::Store(mean[k], d, about + k * lanes);
+  for (int64_t i = 0; i < std::min(left, kVectors * lanes); ++i) {
+    const double off = offs[i] / count;
+    if (!(squares[i] / count > 1e-25 && squares[i] < 1e37) || off * off * 16 > squares[i] / count) return false;
+    const RowStats stats = row_stats(static_cast<double>(about[i]) + off, squares[i] - off * off * count, count, eps);
+    high[i] = stats.mean, low[i] = stats.rest, r[i] = stats.r;
+  }
+  return true;
+}
+
+// The same in double, one column after the other.
+HWY_INLINE void column_stats(const float* v, int64_t cols, int64_t width, int64_t n, double eps, float* high,
+                             float* low, float* r) {
+  const auto count = static_cast<double>(cols);
+  for (int64_t i = 0; i < n; ++i) {
+    double mean = 0, squares = 0;
+    for (int64_t c = 0; c < cols; ++c) mean += static_cast<double>(v[c * width + i]);
+    mean /= count;
+    for (int64_t c = 0; c < cols; ++c) {
+      const double centred = static_cast<double>(v[c * width + i]) - mean;
+      squares += centred * centred;
+    }
+    const RowStats stats = row_stats(mean, squares, count, eps);
+    high[i] = stats.mean, low[i] = stats.rest, r[i] = stats.r;
   }
 }
 
 void NormColumns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps) {
-  const F64 d;
-  const Half h;
   const F32 f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), wide = static_cast<int64_t>(hn::Lanes(f));
-  HWY_ALIGN double mean[kNormStrip], squares[kNormStrip];
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   HWY_ALIGN float high[kNormStrip], low[kNormStrip], r[kNormStrip];
-  std::fill(mean, mean + kNormStrip, 0.0);
-  std::fill(squares, squares + kNormStrip, 0.0);
-  for (int64_t c = 0; c < cols; ++c)
-    for (int64_t i = 0; i < width; i += lanes)
-      hn::Store(hn::Add(hn::Load(d, mean + i), hn::PromoteTo(d, load_n(h, v + c * width + i, width - i, 0.0f))), d,
-                mean + i);
-  const auto count = static_cast<double>(cols);
-  for (int64_t i = 0; i < width; ++i) mean[i] /= count;
-  for (int64_t c = 0; c < cols; ++c)
-    for (int64_t i = 0; i < width; i += lanes) {
-      const VD x = hn::PromoteTo(d, load_n(h, v + c * width + i, width - i, 0.0f));
-      const VD centred = hn::Sub(x, hn::Load(d, mean + i));
-      hn::Store(hn::MulAdd(centred, centred, hn::Load(d, squares + i)), d, squares + i);
-    }
-  for (int64_t i = 0; i < kNormStrip; ++i) {
-    const RowStats s = row_stats(mean[i], squares[i], count, eps);
-    high[i] = s.mean, low[i] = s.rest, r[i] = s.r;
+  for (int64_t i = 0; i < width;) {
+    const int64_t left = width - i;
+    const bool wide = left >= 4 * lanes;
+    if (!(wide ? fast_column_stats<4>(v + i, cols, width, left, eps, high + i, low + i, r + i)
+               : fast_column_stats<1>(v + i, cols, width, left, eps, high + i, low + i, r + i)))
+      column_stats(v + i, cols, width, std::min(left, wide ? 4 * lanes : lanes), eps, high + i, low + i, r + i);
+    i += wide ? 4 * lanes : lanes;
   }
   for (int64_t c = 0; c < cols; ++c) {
     const VF g = hn::Set(f, gamma[c]), b = hn::Set(f, beta[c]);
-    for (int64_t i = 0; i < width; i += wide) {
+    for (int64_t i = 0; i < width; i += lanes) {
       float* p = v + c * width + i;
       const VF x = load_n(f, p, width - i, 0.0f);
       const VF n = hn::Mul(hn::Sub(hn::Sub(x, hn::Load(f, high + i)), hn::Load(f, low + i)), hn::Load(f, r + i));
@@ -277,8 +329,8 @@ void normalise(const float* x, float* y, int64_t n, const RowStats& stats, const
   HWY_DYNAMIC_DISPATCH(Normalise)(x, y, n, stats, affine, stream);
 }
 void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
-               bool stream) {
-  HWY_DYNAMIC_DISPATCH(NormRows)(x, y, rows, cols, affine, centred, eps, stream);
+               bool stream, Ahead ahead) {
+  HWY_DYNAMIC_DISPATCH(NormRows)(x, y, rows, cols, affine, centred, eps, stream, ahead);
 }
 void norm_columns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps) {
   HWY_DYNAMIC_DISPATCH(NormColumns)(v, cols, width, gamma, beta, eps);

@@ -25,8 +25,13 @@ struct Affine {
 
 // y = normalised x * gamma + beta for rows that follow each other; y may be x. Rms norms are not centred: their mean
 // is 0. `stream` writes y past the caches; a stream_flush follows.
+// `ahead` is what the caller reads next, as many elements: it is fetched while y is written.
+struct Ahead {
+  const float* a = nullptr;
+  const float* b = nullptr;
+};
 void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
-               bool stream);
+               bool stream, Ahead ahead);
 void normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream);
 
 // `width` columns side by side, `cols` elements each, in place.

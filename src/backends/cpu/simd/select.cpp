@@ -4,6 +4,7 @@
 //
 #include <hwy/foreach_target.h>
 //
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -20,12 +21,13 @@ using I32 = hn::RebindToSigned<F32>;
 using VF = hn::Vec<F32>;
 using VI = hn::Vec<I32>;
 
-void ScanStep(const float* x, float* y, double* sums, int64_t width, bool exclusive) {
+void ScanStep(const float* x, float* y, double* sums, int64_t width, bool exclusive, const float* ahead) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= width; i += lanes) {
+    hwy::Prefetch(ahead + i);
     const auto before = hn::LoadU(d, sums + i), after = hn::Add(before, hn::PromoteTo(d, hn::LoadU(f, x + i)));
     hn::StoreU(after, d, sums + i);
     hn::StoreU(hn::DemoteTo(f, exclusive ? before : after), f, y + i);
@@ -139,8 +141,8 @@ HWY_EXPORT(ArgOfColumns);
 HWY_EXPORT(OrderedKeys);
 HWY_EXPORT(FindAbove);
 
-void scan_step(const float* x, float* y, double* sums, int64_t width, bool exclusive) {
-  HWY_DYNAMIC_DISPATCH(ScanStep)(x, y, sums, width, exclusive);
+void scan_step(const float* x, float* y, double* sums, int64_t width, bool exclusive, const float* ahead) {
+  HWY_DYNAMIC_DISPATCH(ScanStep)(x, y, sums, width, exclusive, ahead);
 }
 int64_t arg_of_row(const float* x, int64_t n, bool largest) { return HWY_DYNAMIC_DISPATCH(ArgOfRow)(x, n, largest); }
 void arg_of_columns(const float* x, int64_t rows, int64_t stride, int64_t width, bool largest, int32_t* index) {

@@ -5,8 +5,9 @@
 
 namespace rlx::cpu {
 
-// One step of running sums side by side: sums += x; y = the sums before or after.
-void scan_step(const float* x, float* y, double* sums, int64_t width, bool exclusive);
+// One step of running sums side by side: sums += x; y = the sums before or after. `ahead`, a row that is read soon, is
+// fetched.
+void scan_step(const float* x, float* y, double* sums, int64_t width, bool exclusive, const float* ahead);
 
 // The first of the largest (or smallest) elements; a NaN is larger and smaller than everything.
 int64_t arg_of_row(const float* x, int64_t n, bool largest);

@@ -54,6 +54,8 @@ void Rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool s
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (cols <= lanes) return short_rows(x, y, rows, cols);
+  // The next row is fetched while the arithmetic is what takes the time, unless it would push this one out.
+  const bool ahead = cols <= 16384;
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const V top = TopOf(x, cols);
     V sum = hn::Zero(d), other = sum;
@@ -65,8 +67,10 @@ void Rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool s
       other = hn::Add(other, b);
       hn::StoreU(a, d, e + i);
       hn::StoreU(b, d, e + i + lanes);
-      hwy::Prefetch(x + cols + i);  // the next row, while the arithmetic is what takes the time
-      hwy::Prefetch(x + cols + i + lanes);
+      if (ahead) {
+        hwy::Prefetch(x + cols + i);
+        hwy::Prefetch(x + cols + i + lanes);
+      }
     }
     for (; i < cols; i += lanes) {
       const V a = exp_of_negative(d, hn::Sub(load_n(d, x + i, cols - i, kLowest), top));
