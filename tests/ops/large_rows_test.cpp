@@ -2,6 +2,7 @@
 // halves, which are not.
 #include <algorithm>
 
+#include "rlx/runtime.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
