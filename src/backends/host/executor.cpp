@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +15,10 @@ namespace rlx::host {
 
 namespace {
 
+// Large memory asks for large pages: a transpose touches a page per row, more than the TLB holds of small ones.
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr int64_t kHugeBytes = 8 << 20;
+
 // Zeroed bytes at the plan's alignment.
 class AlignedBytes {
  public:
@@ -21,9 +27,14 @@ class AlignedBytes {
     if (size == 0) return;
     size_t a = sizeof(void*);
     while (a < static_cast<size_t>(alignment)) a *= 2;
+    const bool huge = size >= kHugeBytes;
+    if (huge) a = std::max(a, kHugePage);
     void* memory = nullptr;
     if (posix_memalign(&memory, a, static_cast<size_t>(size)) != 0)
       fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
+#ifdef MADV_HUGEPAGE
+    if (huge) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: it may fail
+#endif
     std::memset(memory, 0, static_cast<size_t>(size));
     bytes_.reset(static_cast<std::byte*>(memory));
   }
