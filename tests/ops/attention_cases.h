@@ -163,4 +163,45 @@ inline std::vector<AttentionProblem> attention_problems() {
   };
 }
 
+// Beyond a block of queries (64), of keys (96) and a chunk of keys (256), with and without tails, for backends that
+// work in blocks: every mask kind with many and with few queries.
+inline std::vector<AttentionProblem> large_attention_problems() {
+  using L = ops::AttentionLayout;
+  using M = ops::MaskKind;
+  std::vector<AttentionProblem> list = {
+      {1, 1, 70, 96, {.num_heads = 1, .head_dim = 64}},
+      {1, 1, 9, 33, {.num_heads = 1, .head_dim = 130}},
+      {1,
+       2,
+       33,
+       20,
+       {.num_heads = 4, .head_dim = 16, .layout = L::kBshd, .score_scale = 0.3f, .attn_logit_softcap = 3.0f}},
+      {1, 1, 1, 600, {.num_heads = 12, .head_dim = 24}},  // more rows of a kv head than a tile has
+      {2, 2, 3, 300, {.num_heads = 4, .head_dim = 32, .layout = L::kBshd}},
+      {1, 2, 1, 260, {.num_heads = 4, .head_dim = 7, .layout = L::kBsf, .attn_logit_softcap = 2.0f}},
+      {2, 1, 70, 300, {.num_heads = 2, .head_dim = 8, .mask_kind = M::kCausal}, {}, {300, 40}},
+      {3, 2, 1, 600, {.num_heads = 4, .head_dim = 16}, {}, {600, 0, 257}},
+      {1, 2, 150, 40, {.num_heads = 2, .head_dim = 8, .mask_kind = M::kSlidingWindow, .window = 3}},
+      {1, 1, 3, 300, {.num_heads = 2, .head_dim = 8, .mask_kind = M::kSlidingWindow, .window = 1000000}},
+  };
+  for (const L layout : {L::kBhsd, L::kBshd, L::kBsf})
+    for (const int64_t queries : {2, 70}) {
+      const ops::AttentionAttrs a = {.num_heads = 4, .head_dim = 10, .layout = layout};
+      const auto with = [&](M kind, int64_t window = 0) {
+        ops::AttentionAttrs b = a;
+        b.mask_kind = kind;
+        b.window = window;
+        return b;
+      };
+      list.push_back({1, 2, queries, 200, a});
+      list.push_back({1, 2, queries, 200, with(M::kCausal)});
+      list.push_back({1, 2, queries, 200, with(M::kSlidingWindow, 30)});
+      list.push_back({1, 2, queries, 200, with(M::kCustom), {1, 200}});
+      list.push_back({1, 2, queries, 200, with(M::kCustom), {1, queries, 200}});
+      list.push_back({1, 2, queries, 200, with(M::kBias), {1, 4, queries, 200}});
+      list.push_back({1, 2, queries, 200, with(M::kBias), {1, 4, 1, 1}});
+    }
+  return list;
+}
+
 }  // namespace rlx::test

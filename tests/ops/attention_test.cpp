@@ -5,6 +5,56 @@ namespace rlx::test {
 using L = ops::AttentionLayout;
 using M = ops::MaskKind;
 
+// Masks of other dtypes, and values that are not finite: where they are masked they do not matter, where they are seen
+// they do. Backends are compared with the oracle.
+template <class Builder>
+static void add_unusual(Builder& b, int64_t queries) {
+  const int64_t keys = 300, width = 5;
+  const float inf = std::numeric_limits<float>::infinity();
+  const ops::AttentionAttrs attrs = {.num_heads = 1, .head_dim = width};
+  const auto with = [&](M kind, int64_t window = 0) {
+    ops::AttentionAttrs a = attrs;
+    a.mask_kind = kind;
+    a.window = window;
+    return a;
+  };
+  const auto spoiled = [&](int64_t seq, std::initializer_list<int64_t> rows, float value) {
+    Tensor t = b.random({1, 1, seq, width});
+    for (const int64_t row : rows)
+      t.template mutable_values<float>()[static_cast<size_t>(row * width + row % width)] = value;
+    return t;
+  };
+  const Tensor q = b.random({1, 1, queries, width}), k = b.random({1, 1, keys, width});
+  for (const float value : {NAN, inf, -inf}) {
+    for (const M kind : {M::kNone, M::kCausal, M::kSlidingWindow})
+      for (const std::initializer_list<int64_t>& rows : {std::initializer_list<int64_t>{3}, {250, 297}, {299}}) {
+        b.add({q, k, spoiled(keys, rows, value)}, with(kind, 20));
+        b.add({q, spoiled(keys, rows, value), k}, with(kind, 20));
+      }
+    b.add({spoiled(queries, {0, queries - 1}, value), k, k}, attrs);
+    // Masked by an operand; a whole block of keys and some rows see nothing.
+    std::vector<double> mask;
+    for (int64_t i = 0; i < queries; ++i)
+      for (int64_t j = 0; j < keys; ++j)
+        mask.push_back(j == 3 || j == 250 || (j >= 90 && j < 200) || i == 5 || (i + j) % 3 == 0 ? 0 : 1);
+    for (const DType dtype : {DType::F32, DType::Bool, DType::I32, DType::F64})
+      b.add({q, k, spoiled(keys, {3, 250}, value), Tensor::from_doubles(dtype, {1, queries, keys}, mask)},
+            with(M::kCustom));
+    b.add({q, spoiled(keys, {3, 250}, value), k, Tensor::from_doubles(DType::F32, {1, queries, keys}, mask)},
+          with(M::kCustom));
+    for (double& m : mask) m = m == 0 ? -INFINITY : m;
+    for (const DType dtype : {DType::F32, DType::F64})
+      b.add({q, k, spoiled(keys, {3, 250}, value), Tensor::from_doubles(dtype, {1, queries, keys}, mask)},
+            with(M::kBias));
+    mask.resize(static_cast<size_t>(keys));
+    mask[7] = static_cast<double>(value);
+    b.add({q, k, k, Tensor::from_doubles(DType::F32, {1, keys}, mask)}, with(M::kBias));
+    b.add({q, k, k, Tensor::from_doubles(DType::F32, {1, keys}, mask)}, with(M::kCustom));
+  }
+  // Scores of very different size: weights of 0.
+  b.add({b.random({1, 1, queries, width}, -90, 90), k, k}, attrs);
+}
+
 OP_CASES(attention) {
   for (const AttentionProblem& p : attention_problems())
     for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
@@ -63,6 +113,13 @@ OP_CASES(attention) {
       .expect({Tensor::f32({1, 1, 1, 1}, {2})});
   add({Tensor::f32({1, 1, 1, 1}, {1}), Tensor::f32({1, 1, 2, 1}, {1, NAN}), Tensor::f32({1, 1, 2, 1}, {1, 3})}, one)
       .expect({Tensor::f32({1, 1, 1, 1}, {NAN})});  // one that is seen does
+
+  constexpr DType kFloats[] = {DType::F32, DType::F16, DType::BF16};
+  for (size_t n = 0; const AttentionProblem& p : large_attention_problems()) {
+    add(p.operands(rng, DType::F32), p.attrs);
+    if (const DType dtype = kFloats[n++ % 3]; dtype != DType::F32) add(p.operands(rng, dtype), p.attrs);
+  }
+  for (const int64_t queries : {1, 70}) add_unusual(*this, queries);
 
   const Tensor q = random({2, 4, 3, 2}), k = random({2, 2, 5, 2});
   const ops::AttentionAttrs a = {.num_heads = 4, .head_dim = 2};

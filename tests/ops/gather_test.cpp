@@ -29,9 +29,20 @@ OP_CASES(gather) {
                             0);
                 }
           });
+  for (const DType d : {DType::F32, DType::F16, DType::I64})
+    for (const int64_t width : {1, 3, 64, 700}) {
+      add({random({50, width}, d), integers({300}, -50, 49)});
+      add({random({3, 50, width}, d), integers({7, 40}, -50, 49, DType::I64)}, {.axis = 1});
+    }
+  add({random({50, 1024}), integers({4200}, -50, 49)});  // streamed past the caches
   add({table, Tensor(DType::I32, {0})}).expect({Tensor(DType::F32, {0, 2})});
   add({Tensor(DType::F32, {0, 2}), Tensor(DType::I32, {3, 0})}).expect({Tensor(DType::F32, {3, 0, 2})});
   add_error({table, Tensor::i32({1}, {3})}, {}, "Index (3) is out of range for size (3)");
+  {
+    Tensor bad = integers({100'000}, 0, 2);  // the first one is reported, whoever meets it
+    for (const size_t at : {30'000u, 30'001u, 99'999u}) bad.mutable_values<int32_t>()[at] = static_cast<int32_t>(at);
+    add_error({table, bad}, {}, "Index (30000) is out of range for size (3)");
+  }
   add_error({table, Tensor::i32({1}, {-4})}, {}, "Index (-4) is out of range for size (3)");
   add_error({Tensor(DType::F32, {0, 2}), Tensor::i32({1}, {0})}, {}, "Index (0) is out of range for size (0)");
   add_error({table, Tensor::f32({1}, {0})}, {}, "Indices dtype (f32) is not i32 or i64");
@@ -59,6 +70,10 @@ OP_CASES(gather_backward) {
               },
               x, dy, dx));
         });
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({2, 700, 30}, d), integers({700}, -9, 8)}, {.axis = 1, .table_shape = {2, 9, 30}});
+    add({random({20, 30, 1100}, d), integers({20, 30}, 0, 8, DType::I64)}, {.axis = 0, .table_shape = {9, 1100}});
+  }
   add({Tensor(DType::F32, {0, 2}), Tensor(DType::I32, {0})}, {.axis = 0, .table_shape = {2, 2}})
       .expect({Tensor(DType::F32, {2, 2})}, kExact);
   add_error({random({2, 2}), Tensor::i32({2}, {0, 3})}, {.axis = 0, .table_shape = {3, 2}},
@@ -92,6 +107,12 @@ OP_CASES(scatter_add) {
       {.rows = 1})
       .expect({Tensor::from_doubles(DType::F16, {1}, std::vector<double>{2050})}, kExact);
   add({random({5, 3}, DType::BF16), integers({5}, 0, 6)}, {.rows = 7});
+  // Many updates of few rows, few of many; wide rows and single elements.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({20'000}, d), integers({20'000}, 0, 1)}, {.rows = 2});
+    add({random({900, 17}, d), integers({900}, -3, 2)}, {.rows = 3});
+    add({random({50, 1300}, d), integers({50}, 0, 999)}, {.rows = 1000});
+  }
   add({Tensor(DType::F32, {0, 2}), Tensor(DType::I32, {0})}, {.rows = 2}).expect({Tensor(DType::F32, {2, 2})}, kExact);
   add_error({random({2, 2}), Tensor::i32({2}, {0, 2})}, {.rows = 2}, "Index (2) is out of range for size (2)");
   add_error({random({2, 2}), Tensor::i32({3}, {0, 0, 0})}, {.rows = 2},

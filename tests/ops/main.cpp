@@ -1,6 +1,7 @@
-// Two tests per op of the catalogue ("Ops.softmax", "Cpu.softmax"), made from its OP_CASES; an op without cases, judge
-// or kernel fails. Every case's graph also survives the text form. With --write_graphs=FOLDER it is written there too,
-// a seed for the fuzzer; --write_cases=FOLDER writes the operands as well (OP-N.npz), for rlx bench --cases FOLDER.
+// Two tests per op of the catalogue ("Ops.softmax", "Cpu.softmax"), made from its OP_CASES, and "Targets.softmax" where
+// cpu has a kernel of its own; an op without cases, judge or kernel fails. Every case's graph also survives the text
+// form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer; --write_cases=FOLDER writes the
+// operands as well (OP-N.npz), for rlx bench --cases FOLDER.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "backends/cpu/table.h"
 #include "backends/reference/table.h"
 #include "core/npy.h"
+#include "cpu_cases.h"
 #include "rlx/runtime.h"
 #include "support/op_cases.h"
 #include "support/tolerance.h"
@@ -68,46 +71,47 @@ class OpTest : public testing::Test {
   const OpDef* op_;
 };
 
-// Every case on the cpu device against the oracle (spec 30, 23): operands that change and operands that are weights,
-// one thread and several.
+// On the cpu device and on the oracle (spec 30, 23).
+static void compare(const OpCase& c, const CompileOptions& options, uint64_t params) {
+  SCOPED_TRACE(str(options.threads, " threads", params == 0 ? "" : ", operands are weights"));
+  Tensors actual, expected;
+  try {
+    actual = run_op_on(options, *c.op, c.inputs, c.attrs, params);
+    if (c.error.empty()) expected = run_op(*c.op, c.inputs, c.attrs);
+  } catch (const Error& e) {
+    EXPECT_FALSE(c.error.empty()) << e.what();
+    EXPECT_NE(std::string(e.what()).find(c.error), std::string::npos)
+        << "the Error says: " << e.what() << "; expected: " << c.error;
+    return;
+  }
+  EXPECT_TRUE(c.error.empty()) << "no Error; expected one that says: " << c.error;
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t r = 0; r < actual.size(); ++r)
+    EXPECT_TRUE(near(actual[r], expected[r], tolerance_of(*c.op, c.attrs, c.inputs, expected[r]))) << "result " << r;
+}
+
+// Operands that change and operands that are weights, one thread and several.
+void compare_cpu_cases(const OpDef& op) {
+  for (const RegisteredCases& registered : registered_cases()) {
+    if (registered.op != &op) continue;
+    int index = 0;
+    for (const auto& c : registered.make()) {
+      std::string types;
+      for (const Tensor& t : c->inputs) types += str(types.empty() ? "" : ", ", t.type());
+      SCOPED_TRACE(str(op.name, " case ", index++, ": (", types, ")"));
+      compare(*c, {.device = "cpu", .threads = 1, .verify_plan = true, .poison = true}, 0);
+      if (c->inputs.size() > 1) compare(*c, {.device = "cpu", .threads = 3}, ~uint64_t{1});
+    }
+  }
+}
+
 class CpuTest : public testing::Test {
  public:
-  explicit CpuTest(const OpDef* op) : op_(op) {}
-
-  void TestBody() override {
-    for (const RegisteredCases& registered : registered_cases()) {
-      if (registered.op != op_) continue;
-      int index = 0;
-      for (const auto& c : registered.make()) {
-        std::string types;
-        for (const Tensor& t : c->inputs) types += str(types.empty() ? "" : ", ", t.type());
-        SCOPED_TRACE(str(op_->name, " case ", index++, ": (", types, ")"));
-        compare(*c, {.device = "cpu", .threads = 1, .verify_plan = true, .poison = true}, 0);
-        if (c->inputs.size() > 1) compare(*c, {.device = "cpu", .threads = 3}, ~uint64_t{1});
-      }
-    }
-  }
+  explicit CpuTest(const OpDef& op) : op_(op) {}
+  void TestBody() override { compare_cpu_cases(op_); }
 
  private:
-  static void compare(const OpCase& c, const CompileOptions& options, uint64_t params) {
-    SCOPED_TRACE(str(options.threads, " threads", params == 0 ? "" : ", operands are weights"));
-    Tensors actual, expected;
-    try {
-      actual = run_op_on(options, *c.op, c.inputs, c.attrs, params);
-      if (c.error.empty()) expected = run_op(*c.op, c.inputs, c.attrs);
-    } catch (const Error& e) {
-      EXPECT_FALSE(c.error.empty()) << e.what();
-      EXPECT_NE(std::string(e.what()).find(c.error), std::string::npos)
-          << "the Error says: " << e.what() << "; expected: " << c.error;
-      return;
-    }
-    EXPECT_TRUE(c.error.empty()) << "no Error; expected one that says: " << c.error;
-    ASSERT_EQ(actual.size(), expected.size());
-    for (size_t r = 0; r < actual.size(); ++r)
-      EXPECT_TRUE(near(actual[r], expected[r], tolerance_of(*c.op, c.attrs, c.inputs, expected[r]))) << "result " << r;
-  }
-
-  const OpDef* op_;
+  const OpDef& op_;
 };
 
 }  // namespace rlx::test
@@ -126,7 +130,11 @@ int main(int argc, char** argv) {
     testing::RegisterTest("Ops", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [op]() -> testing::Test* { return new test::OpTest(op); });
     testing::RegisterTest("Cpu", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [op]() -> testing::Test* { return new test::CpuTest(op); });
+                          [op]() -> testing::Test* { return new test::CpuTest(*op); });
+    const auto rows = cpu::kernel_table();
+    if (std::any_of(rows.begin(), rows.end(), [op](const host::KernelRow& row) { return row.op == op; }))
+      testing::RegisterTest("Targets", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [op] { return test::make_targets_test(*op); });
   }
   return RUN_ALL_TESTS();
 }

@@ -70,6 +70,9 @@ std::vector<RopeProblem> problems() {
       {{2, 5, 3, 4}, {2, 5, 2}, {.head_dim = 4, .layout = L::kBshd}},
       {{2, 5, 8}, {1, 5, 2}, {.head_dim = 4, .layout = L::kBsf}},
       {{2, 1, 3, 4}, {9, 2}, {.head_dim = 4, .layout = L::kBshd}, {2, 1}},  // decode
+      {{2, 9, 3, 80}, {12, 40}, {.head_dim = 80, .layout = L::kBshd}},      // beyond a vector
+      {{2, 9, 3, 80}, {12, 40}, {.head_dim = 80, .n_rot = 66, .layout = L::kBshd, .style = S::kGptj}, {2, 9}},
+      {{1, 3, 9, 72}, {1, 9, 36}, {.head_dim = 72, .n_rot = 70}},
   };
 }
 

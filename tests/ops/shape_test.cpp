@@ -52,6 +52,23 @@ OP_CASES(transpose) {
             for (int64_t e = 0; e < 5; ++e)
               EXPECT_EQ(element(out[0], ((c * 2 + a) * 5 + e) * 3 + b), element(in[0], ((a * 3 + b) * 4 + c) * 5 + e));
     });
+  // Beyond the squares and tiles of blocked kernels, with and without tails, in every element size; backends are
+  // compared.
+  for (const DType d : {DType::I8, DType::F16, DType::F32, DType::I64}) {
+    add({random({64, 128}, d)}, {.perm = {1, 0}});
+    add({random({70, 133}, d)}, {.perm = {1, 0}});
+    add({random({3, 1000}, d)}, {.perm = {1, 0}});
+    add({random({1000, 3}, d)}, {.perm = {1, 0}});
+    add({random({2, 65, 3, 40}, d)}, {.perm = {0, 2, 3, 1}});
+    add({random({2, 65, 3, 40}, d)}, {.perm = {0, 3, 1, 2}});
+    add({random({2, 9, 5, 16}, d)}, {.perm = {0, 2, 1, 3}});  // rows stay whole
+    add({random({5, 6, 70}, d)}, {.perm = {2, 1, 0}});
+    add({random({1, 4, 1, 90, 33}, d)}, {.perm = {4, 2, 1, 0, 3}});
+  }
+  add({random({20, 2, 2}, DType::F32)}, {.perm = {1, 0, 2}});
+  // Large enough to be streamed past the caches.
+  add({counted({2048, 2064})}, {.perm = {1, 0}});
+  add({counted({2, 1030, 2050})}, {.perm = {0, 2, 1}});
   add({counted({})}, {.perm = {}}).expect({counted({})}, kExact);
   add({counted({1, 5, 1})}, {.perm = {2, 1, 0}}).expect({counted({1, 5, 1})}, kExact);
   add({counted({0, 5})}, {.perm = {1, 0}}).expect({counted({5, 0})}, kExact);
@@ -72,6 +89,12 @@ OP_CASES(narrow) {
                 for (int64_t i = 0; i < 3; ++i)
                   EXPECT_EQ(element(out[0], (o * 2 + a) * 3 + i), element(in[0], (o * 5 + a + 2) * 3 + i));
           });
+  for (const DType d : {DType::I8, DType::F16, DType::F32, DType::I64}) {
+    for (const int64_t len : {1, 2, 3, 4, 8, 16, 333}) add({random({50, 400}, d)}, {.axis = 1, .start = 7, .len = len});
+    add({random({3, 400, 700}, d)}, {.axis = 1, .start = 100, .len = 300});
+  }
+  add({counted({2100, 2100})}, {.axis = 1, .start = 5, .len = 2048});  // streamed
+  add({counted({2100, 2112})}, {.axis = 1, .start = 16, .len = 2001});
   add({counted({4})}, {.axis = 0, .start = 4, .len = 0}).expect({counted({0})}, kExact);
   add({counted({4})}, {.axis = 0, .start = 0, .len = 4}).expect({counted({4})}, kExact);
   add_error({counted({4})}, {.axis = 0, .start = 2, .len = 3},
@@ -102,6 +125,12 @@ OP_CASES(concat) {
             EXPECT_EQ(out[0].type().dim(normalize_axis(axis, 3)), start);
           });
     }
+  for (const DType d : {DType::I8, DType::F16, DType::F32, DType::I64}) {
+    add({random({60, 1}, d), random({60, 1}, d), random({60, 1}, d)}, {.axis = 1});
+    add({random({3, 70, 100}, d), random({3, 1, 100}, d), random({3, 40, 100}, d)}, {.axis = 1});
+    add({random({100'000}, d), random({70'001}, d)}, {.axis = 0});
+  }
+  add({counted({1024, 2048}), counted({1024, 2048}), counted({1024, 16})}, {.axis = 1});  // streamed
   add({counted({2, 2})}, {.axis = 0}).expect({counted({2, 2})}, kExact);
   add_error({counted({2, 2}), counted({2, 3})}, {.axis = 0}, "Sizes of axis 1 (2 and 3) differ");
   add_error({counted({2, 2}), counted({2})}, {.axis = 0}, "Operand 1 rank (1) is not 2");
@@ -118,6 +147,15 @@ OP_CASES(expand) {
       ASSERT_EQ(out[0].sizes(), (std::vector<int64_t>{2, 3, 4, 2}));
       for (int64_t i = 0; i < 48; ++i) EXPECT_EQ(element(out[0], i), element(in[0], i / 8 % 3 * 2 + i % 2));
     });
+  for (const DType d : {DType::I8, DType::F16, DType::F32, DType::I64}) {
+    add({random({9, 1}, d)}, {.target_shape = {9, 333}});
+    add({random({1, 333}, d)}, {.target_shape = {40, 333}});
+    add({random({5, 1, 7, 1}, d)}, {.target_shape = {5, 6, 7, 8}});
+    add({random({5, 1, 7, 1}, d)}, {.target_shape = {3, 5, 6, 7, 1}});
+    add({random({1}, d)}, {.target_shape = {100'003}});
+  }
+  add({counted({1, 2049})}, {.target_shape = {2100, 2049}});  // streamed
+  add({counted({2100, 1})}, {.target_shape = {2100, 2049}});
   add({counted({})}, {.target_shape = {}}).expect({counted({})}, kExact);
   add({counted({})}, {.target_shape = {2, 2}}).expect({Tensor::i32({2, 2}, {0, 0, 0, 0})}, kExact);
   add({counted({3})}, {.target_shape = {1, 1, 3}}).expect({counted({1, 1, 3})}, kExact);
@@ -139,6 +177,8 @@ OP_CASES(resize_nearest_2x) {
           for (int64_t c = 0; c < 10; ++c)
             EXPECT_EQ(element(out[0], (plane * 2 + r) * 10 + c), element(in[0], plane * 5 + c / 2));
     });
+  for (const DType d : {DType::I8, DType::F16, DType::F32, DType::I64}) add({random({1, 2, 9, 77}, d)});
+  add({counted({1, 8, 256, 512})});  // streamed
   add({counted({1, 0, 2, 2})}).expect({counted({1, 0, 4, 4})}, kExact);
   add_error({counted({2, 2})}, {}, "Operand rank (2) is not 4");
 }

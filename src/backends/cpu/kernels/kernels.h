@@ -104,4 +104,30 @@ void softmax(const Call& call);
 int64_t topk_scratch(const Signature& s, int threads);
 void topk(const Call& call);
 
+bool attention_supports(const Signature& s);
+int64_t attention_scratch(const Signature& s, int threads);
+void attention(const Call& call);
+
+int64_t axial_rope2d_scratch(const Signature& s, int threads);
+void axial_rope2d(const Call& call);
+int64_t rope_scratch(const Signature& s, int threads);
+void rope(const Call& call);
+void rope_backward(const Call& call);
+
+// supports: no more axes than a copy handles.
+bool few_axes(const Signature& s);
+void concat(const Call& call);
+void expand(const Call& call);
+void kv_append(const Call& call);
+void narrow(const Call& call);
+void resize_nearest_2x(const Call& call);
+void transpose(const Call& call);
+
+bool scatter_supports(const Signature& s);
+void gather(const Call& call);
+int64_t gather_backward_scratch(const Signature& s, int threads);
+void gather_backward(const Call& call);
+int64_t scatter_add_scratch(const Signature& s, int threads);
+void scatter_add(const Call& call);
+
 }  // namespace rlx::cpu
