@@ -43,7 +43,7 @@ void decode_and_dot(Scheme scheme, const uint8_t* weight, int64_t first, int64_t
 
 }  // namespace
 
-bool supports_dequant_rows(const Signature& s) { return is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme); }
+bool dequant_rows_supports(const Signature& s) { return is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme); }
 
 int64_t dequant_rows_scratch(const Signature& s, int threads) {
   return threads * kRowsDecoded * last_dim(s.input(0)) * static_cast<int64_t>(sizeof(float));
@@ -88,7 +88,7 @@ void dequant_grouped_matmul(const Call& call) {
 }
 
 // Side-tensor schemes: a tile of decoded weights, and the columns of y that it adds to.
-bool supports_dequant_tiles(const Signature& s) { return !is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme); }
+bool dequant_tiles_supports(const Signature& s) { return !is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme); }
 
 int64_t dequant_tiles_scratch(const Signature&, int threads) {
   return threads * kTileColumns * (kTileRows + kRowBlock) * static_cast<int64_t>(sizeof(float));

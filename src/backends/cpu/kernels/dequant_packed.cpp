@@ -147,7 +147,7 @@ const host::Packing kDequantGroupedPacking{1, packed_expert_bytes, pack_experts,
                                              return std::vector{count, k, n};
                                            }};
 
-bool supports_dequant_packed(const Signature& s) {
+bool dequant_packed_supports(const Signature& s) {
   if (!quant::has_byte_dot() || !s.is_static(1)) return false;
   const auto& attrs = s.attrs.as<ops::DequantMatmulAttrs>();
   const Layout* layout = quant::layout_of(attrs.scheme);
@@ -156,7 +156,7 @@ bool supports_dequant_packed(const Signature& s) {
   return last_dim(s.input(0)) > 0 && (blocks_of_units || attrs.block % kUnit == 0);
 }
 
-bool supports_dequant_grouped_packed(const Signature& s) { return quant::has_byte_dot() && s.is_static(1); }
+bool dequant_grouped_packed_supports(const Signature& s) { return quant::has_byte_dot() && s.is_static(1); }
 
 int64_t dequant_packed_scratch(const Signature& s, int) {
   const auto [m, k, n] = sizes_of(s);

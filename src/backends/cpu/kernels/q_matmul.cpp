@@ -192,7 +192,7 @@ const host::Packing kQConv2dPacking{1, [](const Signature& s) { return conv_byte
                                                 reinterpret_cast<uint8_t*>(call.output(0).data));
                                     }};
 
-bool supports_static_weight(const Signature& s) { return s.is_static(1) && s.input(1).shape.num_elements() > 0; }
+bool static_weight_supports(const Signature& s) { return s.is_static(1) && s.input(1).shape.num_elements() > 0; }
 
 int64_t q_matmul_packed_scratch(const Signature& s, int) { return s.input(0).shape.sizes()[0] * 8; }
 
