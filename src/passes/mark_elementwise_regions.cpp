@@ -20,7 +20,7 @@ namespace {
 
 // A region of this many times the limit is looked at as a whole for the best place to cut it; a longer one is cut there
 // without looking, so that the work stays linear in the graph.
-constexpr int64_t kLookAhead = 4;
+constexpr int64_t kLookAhead = 2;
 // What a size that is not known yet counts as, when two places to cut are compared.
 constexpr double kUnknownSize = 1024;
 

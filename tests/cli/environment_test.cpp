@@ -12,8 +12,10 @@ class Environment : public testing::Test {
   ToolResult run(const std::string& variable, const std::string& args) const {
     return run_shell(str(variable, " ", RLX_TOOL, " ", args));
   }
+  // On the reference, whose graph is not fused: there is something to share and to do in place.
   nlohmann::json plan(const std::string& variable) const {
-    return run(variable, str("info ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=64 --plan --json"))
+    return run(variable,
+               str("info ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=64 --plan --json --device reference"))
         .json()
         .at("plan");
   }
