@@ -22,6 +22,13 @@ enum class ScheduleOrder {
   kSource,  // as the graph is written
 };
 
+// In what f32 tensors between ops are kept; sums are always f32.
+enum class Precision {
+  kF32,   // as the graph says
+  kF16,   // half the memory traffic, three decimal digits
+  kBf16,  // the same, with f32's range and two digits
+};
+
 struct CompileOptions {
   // "auto" takes the best device there is; devices() lists them.
   std::string device = "auto";
@@ -30,6 +37,7 @@ struct CompileOptions {
   // The symbol whose rows an active extent counts; by default the only dynamic one.
   std::optional<uint32_t> bucket_symbol;
 
+  Precision precision = Precision::kF32;
   int threads = 0;  // of the cpu device, the caller included; 0: as many as the machine has
   // Passes to leave out, by name (spec 20, 1.2): to find out whether one is at fault.
   std::vector<std::string> skip_passes;
@@ -44,10 +52,10 @@ struct CompileOptions {
   bool verify_plan = false;  // check the plan's invariants after planning
   bool poison = false;       // fill memory with NaN before a run and after a value's last use
 
-  // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_SKIP_PASSES (names with commas
-  // between), RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE (best, greedy, source), RLX_NO_REUSE,
-  // RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The
-  // environment is read once per process.
+  // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_PRECISION (f32, f16, bf16),
+  // RLX_SKIP_PASSES (names with commas between), RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE
+  // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The environment is read once
+  // per process.
   static CompileOptions from_environment();
 };
 

@@ -41,7 +41,8 @@ enum class Unroll {
 struct PassOptions {
   std::vector<std::string> skip;  // passes by name
   Unroll unroll = Unroll::kSmall;
-  bool native_scan = false;  // the target runs scan by itself: it is not unrolled
+  bool native_scan = false;       // the target runs scan by itself: it is not unrolled
+  bool reduces_any_axes = false;  // the target's reductions take axes that are not side by side
   PrecisionPolicy precision = PrecisionPolicy::kAlwaysF32;
   PrecisionMap custom_precision;   // of PrecisionPolicy::kCustom
   bool quant_propagate = false;    // the second of two equal fake_quantize goes

@@ -30,6 +30,7 @@ bool is_run(const Shape& shape, const std::vector<bool>& reduced) {
 }  // namespace
 
 void lower_reduce(Rewriter& rw) {
+  if (rw.context().options.reduces_any_axes) return;
   rw.for_each([&](const Node& node) -> std::optional<Values> {
     if (!is_reduce(*node.op)) return std::nullopt;
     const Shape shape = rw.graph().type(node.inputs[0]).shape;

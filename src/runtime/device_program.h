@@ -55,6 +55,7 @@ struct Backend {
   // sizes that may be symbols. Null: no pass runs, the graph is executed as it is.
   bool (*claims)(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
                  std::span<const TensorType> outputs);
+  bool reduces_any_axes = false;  // else passes put the reduced axes side by side
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
   // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
   std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,

@@ -44,6 +44,13 @@ std::vector<std::string> parse_names(std::string_view value) {
   return names;
 }
 
+Precision parse_precision(std::string_view name, std::string_view value) {
+  if (value == "f32") return Precision::kF32;
+  if (value == "f16") return Precision::kF16;
+  if (value == "bf16") return Precision::kBf16;
+  fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not f32, f16 or bf16."));
+}
+
 struct Switch {
   std::string_view name;
   void (*apply)(CompileOptions&, std::string_view name, std::string_view value);
@@ -61,6 +68,8 @@ constexpr Switch kSwitches[] = {
     {"RLX_NO_REUSE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.no_reuse = parse_switch(n, v); }},
     {"RLX_POISON", [](CompileOptions& o, std::string_view n, std::string_view v) { o.poison = parse_switch(n, v); }},
+    {"RLX_PRECISION",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.precision = parse_precision(n, v); }},
     {"RLX_SCHEDULE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.schedule = parse_schedule(n, v); }},
     {"RLX_SKIP_PASSES",

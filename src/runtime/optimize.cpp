@@ -19,6 +19,10 @@ OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const Co
     return reference::evaluate_op(op, inputs, attrs);
   };
   context.options.skip = options.skip_passes;
+  context.options.reduces_any_axes = backend.reduces_any_axes;
+  context.options.precision = options.precision == Precision::kF16    ? passes::PrecisionPolicy::kAutoMixed
+                              : options.precision == Precision::kBf16 ? passes::PrecisionPolicy::kAutoMixedBf16
+                                                                      : passes::PrecisionPolicy::kAlwaysF32;
   int dumped = 0;
   const auto dump = [&](std::string_view pass, const Graph& g) {
     const std::string number = str(dumped < 10 ? "0" : "", dumped);
@@ -29,15 +33,16 @@ OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const Co
   if (!options.ir_dump.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.ir_dump, error);
-    if (error) fail(ErrorKind::kUnavailable, str("Folder '", options.ir_dump, "' cannot be made (", error.message(), ")."));
+    if (error)
+      fail(ErrorKind::kUnavailable, str("Folder '", options.ir_dump, "' cannot be made (", error.message(), ")."));
     dump("input", graph);
     context.dump = dump;
   }
   passes::OptimizeResult result = passes::optimize(graph, context);
   CompileReport report;
   for (const passes::PassRun& run : result.runs)
-    report.passes.push_back({std::string(run.pass), run.changed, run.ms + run.verify_ms, run.stats.nodes_before,
-                             run.stats.nodes_after});
+    report.passes.push_back(
+        {std::string(run.pass), run.changed, run.ms + run.verify_ms, run.stats.nodes_before, run.stats.nodes_after});
   for (const auto& [op, n] : result.report.before) report.ops_before[std::string(op)] = n;
   for (const auto& [op, n] : result.report.after) report.ops_after[std::string(op)] = n;
   for (const passes::Miss& m : result.report.misses) report.missed.push_back({m.pass, m.node, m.op, m.guard, m.hint});

@@ -20,6 +20,7 @@ Backend backend() {
       .description = "fast kernels, SIMD chosen at run time, all cores; other ops by the reference's kernels",
       .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
       .claims = claims,
+      .reduces_any_axes = true,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
              const CompileOptions& options) {
