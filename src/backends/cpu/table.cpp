@@ -50,6 +50,8 @@ static const host::KernelRow kTable[] = {
     {&ops::fft, fft, fft_supports, "mixed radix", fft_scratch},
     {&ops::fused_matmul_bias_act, fused_matmul_bias_act_packed, matmul_packed_supports, "packed", matmul_packed_scratch, &kMatmulPacking},
     {&ops::fused_matmul_bias_act, fused_matmul_bias_act, matmul_supports, "plain", matmul_scratch},
+    {&ops::fused_matmul_split, fused_matmul_split_packed, fused_matmul_split_packed_supports, "packed", fused_matmul_split_packed_scratch, &kMatmulSplitPacking},
+    {&ops::fused_matmul_split, fused_matmul_split, fused_matmul_split_supports, "plain", fused_matmul_split_scratch},
     {&ops::fused_residual_ln, fused_residual_ln, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
     {&ops::fused_residual_rms_norm, fused_residual_rms_norm, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
     {&ops::fused_swiglu, fused_swiglu, fused_swiglu_supports, "blocks", fused_swiglu_scratch},

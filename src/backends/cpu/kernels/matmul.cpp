@@ -134,6 +134,89 @@ void matmul_packed(const Call& call) { run(call, true, {}); }
 void fused_matmul_bias_act(const Call& call) { run(call, false, bias_and_activation(call)); }
 void fused_matmul_bias_act_packed(const Call& call) { run(call, true, bias_and_activation(call)); }
 
+// ---- fused_matmul_split: one product per part of the columns, each written to a result of its own ----
+
+namespace {
+
+// A product for one part; what it reads and writes is set by the kernel.
+gemm::Gemm part_gemm(Sizes x, Sizes w, int64_t columns, DType dtype, const std::byte* packed) {
+  gemm::Gemm g = {.m = product(x.first(x.size() - 1)), .n = columns, .k = w[0]};
+  g.a = {nullptr, dtype, g.k, 1};
+  g.b = {nullptr, dtype, w[1], 1};
+  g.c = {nullptr, dtype, columns, 1};
+  g.packed_b = packed;
+  return g;
+}
+
+int64_t split_scratch_of(const Signature& s, const std::byte* packed, int threads) {
+  const auto x = s.input(0).shape.sizes(), w = s.input(1).shape.sizes();
+  int64_t most = 0;
+  for (const TensorType& part : s.outputs) {
+    const int64_t columns = part.dim(part.rank() - 1).value();
+    if (columns > 0)
+      most = std::max(most, gemm::scratch_bytes(part_gemm(x, w, columns, s.input(0).dtype, packed), threads));
+  }
+  return most;
+}
+
+void run_split(const Call& call, bool packed) {
+  const auto &x = call.input(0), &w = call.input(1), &bias = call.input(2);
+  const auto element = static_cast<int64_t>(size_of(x.dtype));
+  int64_t start = 0, packed_at = 0;
+  for (int64_t i = 0; i < call.num_outputs(); ++i) {
+    const auto& y = call.output(i);
+    const int64_t columns = y.dim(y.rank() - 1);
+    if (columns == 0) continue;
+    if (call.wants(i)) {
+      gemm::Gemm g = part_gemm(x.sizes, w.sizes, columns, x.dtype, packed ? w.data + packed_at : nullptr);
+      g.a.data = x.data;
+      g.b.data = packed ? nullptr : w.data + start * element;
+      g.c.data = y.data;
+      g.epilogue.bias = {bias.data + start * element, bias.dtype, 0, 1};
+      gemm::run(g, call.pool(), call.scratch());
+    }
+    start += columns;
+    packed_at += gemm::packed_b_bytes(w.dim(0), columns, w.dtype);
+  }
+}
+
+// The parts one after the other, each packed by itself.
+int64_t packed_split_bytes(const Signature& s) {
+  int64_t bytes = 0;
+  for (const TensorType& part : s.outputs)
+    bytes += gemm::packed_b_bytes(s.input(1).dim(0).value(), part.dim(part.rank() - 1).value(), s.input(1).dtype);
+  return bytes;
+}
+
+void pack_split(const Call& call) {
+  const auto& w = call.input(0);
+  int64_t start = 0, at = 0;
+  for (const Dim& width : call.attrs<ops::FusedMatmulSplitAttrs>().widths) {
+    const int64_t columns = width.value();
+    gemm::pack_b({w.data + start * static_cast<int64_t>(size_of(w.dtype)), w.dtype, w.dim(1), 1}, w.dim(0), columns,
+                 call.output(0).data + at, call.pool());
+    start += columns;
+    at += gemm::packed_b_bytes(w.dim(0), columns, w.dtype);
+  }
+}
+
+}  // namespace
+
+const host::Packing kMatmulSplitPacking = {1, packed_split_bytes, pack_split};
+
+bool fused_matmul_split_supports(const Signature& s) {
+  return floats<0, 1, 2>(s) && s.input(0).rank() >= 1 && s.input(1).rank() == 2;
+}
+bool fused_matmul_split_packed_supports(const Signature& s) {
+  return fused_matmul_split_supports(s) && packs(s, s.input(1));
+}
+int64_t fused_matmul_split_scratch(const Signature& s, int threads) { return split_scratch_of(s, nullptr, threads); }
+int64_t fused_matmul_split_packed_scratch(const Signature& s, int threads) {
+  return split_scratch_of(s, &kSomePacked, threads);
+}
+void fused_matmul_split(const Call& call) { run_split(call, false); }
+void fused_matmul_split_packed(const Call& call) { run_split(call, true); }
+
 // ---- grouped_matmul: rows sorted by expert, one product per expert that has any ----
 
 namespace {
