@@ -7,6 +7,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -118,8 +119,9 @@ HWY_INLINE V load_last(D d, const float* p, int64_t n) {
 }
 template <class T>
 HWY_INLINE V load_last(D d, const T* p, int64_t n) {
-  HWY_ALIGN T row[hn::MaxLanes(D())] = {};
-  std::memcpy(row, p, static_cast<size_t>(n) * sizeof(T));
+  constexpr size_t kLanes = hn::MaxLanes(D());
+  HWY_ALIGN T row[kLanes] = {};
+  std::memcpy(row, p, std::min(static_cast<size_t>(n), kLanes) * sizeof(T));  // n is less; GCC warns if not told so
   return load(d, row);
 }
 
