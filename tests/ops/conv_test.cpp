@@ -92,6 +92,34 @@ OP_CASES(conv) {
   judged({1, 5, 6, 6}, {7, 5, 1, 1}, {{1, 1}}, DType::F32);
   judged({2, 2, 5, 6}, {2, 2, 3, 3}, {{3, 3}, {2}, {1}}, DType::F32);        // short lists: the last axis has defaults
   judged({1, 1, 3, 3}, {1, 1, 3, 3}, {{3, 3}, {1, 1}, {4, 4}}, DType::F32);  // windows wholly in the padding are 0
+  // Beyond one tile, panel, block of k or block of rows of a fast kernel; odd tails, every dtype. No judge: backends
+  // are compared.
+  const auto compared = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g, DType dtype) {
+    add({random(std::move(x), dtype), random(std::move(w), dtype)}, conv_attrs(g));
+  };
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    compared({2, 5, 13, 19}, {17, 5, 3, 3}, {{3, 3}, {1, 1}, {1, 1}}, dtype);
+    compared({2, 6, 17, 11}, {10, 3, 3, 3}, {{3, 3}, {2, 2}, {1, 1}, {}, 2}, dtype);
+    compared({1, 9, 12, 11}, {30, 9, 1, 1}, {{1, 1}}, dtype);
+    compared({2, 7, 21, 35}, {7, 1, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 7}, dtype);
+    compared({1, 6, 150}, {33, 6, 3}, {{3}, {2}, {1}}, dtype);
+  }
+  compared({1, 60, 6, 5}, {20, 60, 3, 3}, {{3, 3}, {1, 1}, {1, 1}}, DType::F32);  // several blocks of k
+  compared({1, 3, 9, 9}, {230, 3, 3, 3}, {{3, 3}}, DType::F32);                   // several blocks of rows
+  compared({1, 4, 40, 40}, {3, 4, 3, 3}, {{3, 3}, {1, 1}, {1, 1}}, DType::F32);   // few rows: wide tiles
+  compared({1, 4, 30, 31}, {1, 4, 5, 5}, {{5, 5}, {1, 1}, {2, 2}}, DType::F32);
+  compared({1, 3, 40, 37}, {16, 3, 7, 7}, {{7, 7}, {2, 2}, {3, 3}}, DType::F32);  // ResNet's first
+  compared({1, 3, 30, 31}, {5, 3, 3, 4}, {{3, 4}, {3, 4}, {0, 2}, {2, 1}}, DType::F32);
+  compared({1, 8, 15, 15}, {12, 8, 1, 1}, {{1, 1}, {2, 2}}, DType::F32);
+  compared({1, 8, 9, 9}, {12, 8, 1, 1}, {{1, 1}, {1, 1}, {1, 1}}, DType::F32);  // a pointwise kernel with padding
+  compared({1, 3, 5, 12, 13}, {15, 3, 2, 3, 3}, {{2, 3, 3}, {1, 2, 1}, {1, 1, 1}}, DType::F32);
+  compared({1, 3, 6, 12, 19}, {6, 1, 3, 3, 3}, {{3, 3, 3}, {2, 1, 1}, {1, 1, 1}, {}, 3}, DType::F32);  // depthwise, x2
+  compared({1, 4, 33, 70}, {4, 1, 3, 3}, {{3, 3}, {2, 2}, {1, 1}, {}, 4}, DType::F32);
+  compared({1, 4, 23, 40}, {8, 1, 5, 5}, {{5, 5}, {1, 1}, {2, 2}, {}, 4}, DType::F32);
+  compared({1, 4, 23, 40}, {4, 1, 5, 5}, {{5, 5}, {2, 2}, {2, 2}, {}, 4}, DType::BF16);
+  compared({1, 3, 25, 90}, {3, 1, 3, 3}, {{3, 3}, {3, 3}, {2, 2}, {2, 2}, 3}, DType::F32);
+  compared({2, 5, 200}, {5, 1, 4}, {{4}, {1}, {3}, {}, 5}, DType::F32);               // Mamba's causal conv1d
+  compared({1, 3, 2, 3}, {3, 1, 3, 3}, {{3, 3}, {2, 2}, {9, 9}, {}, 3}, DType::F32);  // mostly padding
   add({Tensor(DType::F32, {0, 2, 4}), random({3, 2, 2})}, {.kernel_size = {2}}).expect({Tensor(DType::F32, {0, 3, 3})});
   add({Tensor(DType::F32, {1, 0, 4}), Tensor(DType::F32, {3, 0, 2})}, {.kernel_size = {2}})
       .expect({Tensor(DType::F32, {1, 3, 3})}, kExact);  // no channels: zeros
@@ -141,6 +169,20 @@ OP_CASES(conv_transpose2d) {
   adjoint({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}}, {});
   adjoint({1, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2}, {1, 0});
   adjoint({1, 2, 4, 4}, {2, 1, 1, 4}, {{1, 4}, {}, {0, 2}, {}, 2}, {});
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({2, 6, 9, 7}, dtype), random({6, 11, 4, 4}, dtype)},
+        {.kernel_size = {4, 4}, .stride = {2, 2}, .padding = {1, 1}});
+    add({random({1, 40, 6, 5}, dtype), random({40, 9, 3, 2}, dtype)},  // dilation and stride share a factor
+        {.kernel_size = {3, 2},
+         .stride = {4, 3},
+         .padding = {1, 0},
+         .dilation = {2, 3},
+         .output_padding = {1, 1},
+         .groups = 2});
+    add({random({1, 3, 6, 5}, dtype), random({3, 2, 1, 2}, dtype)},  // a stride larger than the kernel: rows of zeros
+        {.kernel_size = {1, 2}, .stride = {3, 3}, .groups = 3});
+    add({random({1, 16, 12, 13}, dtype), random({16, 20, 3, 3}, dtype)}, {.kernel_size = {3, 3}, .padding = {1, 1}});
+  }
   for (const DType dtype : {DType::F16, DType::BF16})
     add({random({1, 2, 3, 3}, dtype), random({2, 1, 2, 2}, dtype)}, {.kernel_size = {2, 2}, .stride = {2, 2}})
         .check([dtype](const Tensors& in, const Tensors& out) {
@@ -215,6 +257,8 @@ OP_CASES(conv2d_backward_input) {
   check({1, 3, 4, 4}, {3, 1, 2, 2}, {{2, 2}, {3, 3}, {1}, {}, 3});
   add({random({1, 2, 2, 2}, DType::F16), random({2, 1, 2, 2}, DType::F16)},
       {.kernel_size = {2, 2}, .input_shape = {1, 1, 3, 3}});
+  add({random({2, 18, 7, 8}), random({18, 5, 3, 3})},
+      {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .groups = 2, .input_shape = {2, 10, 14, 15}});
   add_error({random({1, 2, 2, 2}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .input_shape = {1, 1, 4, 3}},
             "Gradient shape ([1, 2, 2, 2]) is not [1, 2, 3, 2]");
   add_error({random({1, 2, 2, 2}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}},

@@ -104,4 +104,22 @@ void softmax(const Call& call);
 int64_t topk_scratch(const Signature& s, int threads);
 void topk(const Call& call);
 
+// Convolutions: the weight packed once where it is known when compiled ("packed").
+bool conv_packed_supports(const Signature& s);
+extern const host::Packing conv_packing;
+int64_t conv_packed_scratch(const Signature& s, int threads);
+void conv_packed(const Call& call);
+int64_t conv_scratch(const Signature& s, int threads);
+void conv(const Call& call);
+bool conv_depthwise_supports(const Signature& s);
+int64_t conv_depthwise_scratch(const Signature& s, int threads);
+void conv_depthwise(const Call& call);
+int64_t conv2d_backward_input_scratch(const Signature& s, int threads);
+void conv2d_backward_input(const Call& call);
+extern const host::Packing conv_transpose2d_packing;
+int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads);
+void conv_transpose2d_packed(const Call& call);
+int64_t conv_transpose2d_scratch(const Signature& s, int threads);
+void conv_transpose2d(const Call& call);
+
 }  // namespace rlx::cpu
