@@ -99,6 +99,27 @@ void add_shared(Builder& b, Fold fold) {
                          : dtype == DType::BF16 ? kBFloat
                                                 : kAccumulation));
       });
+  // Beyond a vector and a batch of rows, whole planes, strides of every path: no judge, backends are compared.
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    b.add({b.random({2, 3, 19, 45}, 0.5, 1.5, dtype)}, {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+    b.add({b.random({2, 9, 7, 7}, 0.9, 1.1, dtype)}, {.kernel_size = {7, 7}});
+    b.add({b.random({1, 2, 5, 9, 37}, 0.5, 1.5, dtype)},
+          {.kernel_size = {2, 3, 5}, .stride = {1, 2, 3}, .padding = {1, 1, 2}, .dilation = {1, 1, 2}});
+  }
+  b.add({b.random({1, 3, 40, 70}, 0.5, 1.5)},
+        {.kernel_size = {2, 2}, .stride = {2, 2}, .ceil_mode = true, .count_include_pad = false});
+  b.add({b.random({1, 3, 200}, 0.5, 1.5)}, {.kernel_size = {5}, .padding = {2}, .count_include_pad = false});
+  b.add({b.random({1, 2, 50, 20}, 0.95, 1.05)}, {.kernel_size = {40, 3}, .stride = {5, 1}});  // many rows at once
+  b.add({b.random({1, 2, 3, 4})}, {.kernel_size = {2, 2}, .padding = {5, 6}});  // windows wholly in the padding
+  b.add({Tensor::f32({1, 1, 2, 20},
+                     [] {
+                       std::vector<float> v(40, 1.0f);
+                       v[3] = NAN;
+                       v[17] = INFINITY;
+                       v[38] = -INFINITY;
+                       return v;
+                     }())},
+        {.kernel_size = {2, 3}});
   b.add({Tensor(DType::F32, {0, 2, 4})}, {.kernel_size = {2}}).expect({Tensor(DType::F32, {0, 2, 3})});
   b.add_error({b.random({1, 1, 2})}, {.kernel_size = {3}}, "Window (3) is larger than the padded input (2)");
   b.add_error({b.random({1, 1, 2})}, {.kernel_size = {3}, .ceil_mode = true},

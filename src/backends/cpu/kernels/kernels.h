@@ -122,4 +122,11 @@ void conv_transpose2d_packed(const Call& call);
 int64_t conv_transpose2d_scratch(const Signature& s, int threads);
 void conv_transpose2d(const Call& call);
 
+int64_t pool_scratch(const Signature& s, int threads);
+void pool_max(const Call& call);
+void pool_mean(const Call& call);
+void pool_min(const Call& call);
+void pool_prod(const Call& call);
+void pool_sum(const Call& call);
+
 }  // namespace rlx::cpu
