@@ -28,6 +28,7 @@ static const host::KernelRow kTable[] = {
     {&ops::elementwise_region, elementwise_region, elementwise_region_supports, "blocks", elementwise_region_scratch},
     elementwise_row<ops::eq>(),
     elementwise_row<ops::exp>(),
+    {&ops::fft, fft, fft_supports, "mixed radix", fft_scratch},
     {&ops::fused_matmul_bias_act, fused_matmul_bias_act_packed, matmul_packed_supports, "packed", matmul_packed_scratch, &kMatmulPacking},
     {&ops::fused_matmul_bias_act, fused_matmul_bias_act, matmul_supports, "plain", matmul_scratch},
     {&ops::fused_residual_ln, fused_residual_ln, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},

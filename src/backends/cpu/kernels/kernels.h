@@ -129,4 +129,8 @@ void pool_min(const Call& call);
 void pool_prod(const Call& call);
 void pool_sum(const Call& call);
 
+bool fft_supports(const Signature& s);
+int64_t fft_scratch(const Signature& s, int threads);
+void fft(const Call& call);
+
 }  // namespace rlx::cpu
