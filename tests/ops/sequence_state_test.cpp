@@ -134,6 +134,11 @@ OP_CASES(selective_scan) {
       .check([](const Tensors& in, const Tensors& out) {
         EXPECT_TRUE(near(out[0], scan_unrolled(in)[0], kAccumulation));
       });
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})  // beyond a vector and a block of channels
+    for (const int64_t channels : {19, 150}) {
+      add(operands(2, 9, channels, 16, dtype, true, DType::F32), {.state_size = 16});
+      add(operands(1, 9, channels, 5, dtype, false, dtype), {.state_size = 5});
+    }
   // A sequence cut in two, the state carried, is the whole sequence.
   for (const int64_t cut : {0, 1, 4, 7})
     add(operands(2, 7, 3, 2, DType::F64, true, DType::F64), {.state_size = 2})
@@ -196,6 +201,13 @@ OP_CASES(gated_delta_net) {
       .check([](const Tensors& in, const Tensors& out) {
         EXPECT_TRUE(near(out[0], delta_net_by_matrices(in)[0], tolerance_of(DType::F64)));
       });
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})  // beyond a vector and a block of columns
+    for (const int64_t n : {20, 33, 64, 130}) {
+      // Small keys, as the caller's normalised ones: the rule is stable for |k| <= 1.
+      Tensors in = operands(1, 3, 2, n, dtype, n != 33, DType::F32);
+      in[1] = random({1, 3, 2, n}, -0.1, 0.1, dtype);
+      add(in, {.state_size = n, .carry_state = n != 33});
+    }
   for (const int64_t cut : {0, 1, 3, 6})
     add(operands(2, 6, 2, 3, DType::F64, true, DType::F64), {.state_size = 3, .carry_state = true})
         .check([cut](const Tensors& in, const Tensors& out) {

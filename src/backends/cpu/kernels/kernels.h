@@ -133,4 +133,10 @@ bool fft_supports(const Signature& s);
 int64_t fft_scratch(const Signature& s, int threads);
 void fft(const Call& call);
 
+bool sequence_state_supports(const Signature& s);
+int64_t gated_delta_net_scratch(const Signature& s, int threads);
+void gated_delta_net(const Call& call);
+int64_t selective_scan_scratch(const Signature& s, int threads);
+void selective_scan(const Call& call);
+
 }  // namespace rlx::cpu
