@@ -139,4 +139,23 @@ void gated_delta_net(const Call& call);
 int64_t selective_scan_scratch(const Signature& s, int threads);
 void selective_scan(const Call& call);
 
+// lstm, gru and rnn: the hidden weights packed once where they are known when compiled ("packed").
+bool recurrent_supports(const Signature& s);
+bool recurrent_packed_supports(const Signature& s);
+extern const host::Packing gru_packing;
+int64_t gru_packed_scratch(const Signature& s, int threads);
+int64_t gru_scratch(const Signature& s, int threads);
+void gru_packed(const Call& call);
+void gru(const Call& call);
+extern const host::Packing lstm_packing;
+int64_t lstm_packed_scratch(const Signature& s, int threads);
+int64_t lstm_scratch(const Signature& s, int threads);
+void lstm_packed(const Call& call);
+void lstm(const Call& call);
+extern const host::Packing rnn_packing;
+int64_t rnn_packed_scratch(const Signature& s, int threads);
+int64_t rnn_scratch(const Signature& s, int threads);
+void rnn_packed(const Call& call);
+void rnn(const Call& call);
+
 }  // namespace rlx::cpu
