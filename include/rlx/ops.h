@@ -36,6 +36,7 @@
 #include "rlx/ops/norm.h"
 #include "rlx/ops/pool.h"
 #include "rlx/ops/quantize.h"
+#include "rlx/ops/recurrent.h"
 #include "rlx/ops/reduce.h"
 #include "rlx/ops/reshape.h"
 #include "rlx/ops/resize_nearest_2x.h"

@@ -33,6 +33,8 @@ void pack_forward(const ops::ConvAttrs& attrs, const host::View& w, float* packe
 
 }  // namespace
 
+bool conv_packed_supports(const Signature& s) { return floats<0, 1>(s) && s.is_static(1); }
+
 const host::Packing conv_packing = {
     .operand = 1,
     .bytes = [](const Signature& s) { return w_bytes(s.input(1).shape.sizes()); },

@@ -107,7 +107,7 @@ namespace rlx::cpu {
 HWY_EXPORT(ScanToken);
 HWY_EXPORT(DeltaToken);
 
-bool all_small_floats(const Signature& s) {
+bool sequence_state_supports(const Signature& s) {
   return std::all_of(s.inputs.begin(), s.inputs.end(), [](const TensorType& t) { return is_small_float(t.dtype); });
 }
 
