@@ -5,9 +5,6 @@
 
 namespace rlx::cpu {
 
-// The weight, operand 1, is known when compiled.
-static bool static_weight(const Signature& s) { return floats<0, 1>(s) && s.is_static(1); }
-
 // clang-format off: a line per kernel
 static const host::KernelRow kTable[] = {
     elementwise_row<ops::abs>(),
@@ -22,15 +19,10 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::cast>(),
     {&ops::concat, concat},
     {&ops::conv, conv_depthwise, conv_depthwise_supports, "depthwise", conv_depthwise_scratch},
-    {&ops::conv, conv_packed, static_weight, "implicit GEMM, packed weight", conv_packed_scratch, &conv_packing},
     {&ops::conv, conv_packed, conv_packed_supports, "packed", conv_packed_scratch, &conv_packing},
-    {&ops::conv, conv, floats<0, 1>, "implicit GEMM", conv_scratch},
     {&ops::conv, conv, floats<0, 1>, "plain", conv_scratch},
-    {&ops::conv2d_backward_input, conv2d_backward_input, floats<0, 1>, "implicit GEMM", conv2d_backward_input_scratch},
     {&ops::conv2d_backward_input, conv2d_backward_input, floats<0, 1>, "plain", conv2d_backward_input_scratch},
-    {&ops::conv_transpose2d, conv_transpose2d_packed, static_weight, "implicit GEMM, packed weight", conv_transpose2d_packed_scratch, &conv_transpose2d_packing},
     {&ops::conv_transpose2d, conv_transpose2d_packed, conv_packed_supports, "packed", conv_transpose2d_packed_scratch, &conv_transpose2d_packing},
-    {&ops::conv_transpose2d, conv_transpose2d, floats<0, 1>, "implicit GEMM", conv_transpose2d_scratch},
     {&ops::conv_transpose2d, conv_transpose2d, floats<0, 1>, "plain", conv_transpose2d_scratch},
     elementwise_row<ops::cos>(),
     {&ops::cumsum, cumsum, cumsum_supports, "chains", cumsum_scratch},
@@ -56,7 +48,6 @@ static const host::KernelRow kTable[] = {
     {&ops::fused_residual_ln, fused_residual_ln, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
     {&ops::fused_residual_rms_norm, fused_residual_rms_norm, fused_residual_norm_supports, "rows", fused_residual_norm_scratch},
     {&ops::fused_swiglu, fused_swiglu, fused_swiglu_supports, "blocks", fused_swiglu_scratch},
-    {&ops::gated_delta_net, gated_delta_net, all_small_floats, "columns", gated_delta_net_scratch},
     {&ops::gated_delta_net, gated_delta_net, sequence_state_supports, "columns", gated_delta_net_scratch},
     {&ops::gather, gather},
     {&ops::gather_backward, gather_backward, scatter_supports, "sorted", gather_backward_scratch},
@@ -116,7 +107,6 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::rsqrt>(),
     {&ops::sample, sample, floats<0>, "rows", sample_scratch},
     {&ops::scatter_add, scatter_add, scatter_supports, "sorted", scatter_add_scratch},
-    {&ops::selective_scan, selective_scan, all_small_floats, "channels", selective_scan_scratch},
     {&ops::selective_scan, selective_scan, sequence_state_supports, "channels", selective_scan_scratch},
     elementwise_row<ops::sigmoid>(),
     elementwise_row<ops::silu>(),

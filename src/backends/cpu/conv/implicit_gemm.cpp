@@ -127,7 +127,7 @@ class Task {
 
   // Tiles of few rows span several panels, to keep the multipliers busy.
   int64_t wide_panels(int64_t j) const {
-    if (g_.rows > gemm::kMaxWideRows) return 1;
+    if (g_.rows > gemm::kMaxWideRows || kernels_.wide_tile[0][g_.rows] == nullptr) return 1;
     const int64_t wide = gemm::kWidePanels[g_.rows];
     return j + wide <= panels_ && (j + wide) * panel_ <= windows_ ? wide : 1;
   }
