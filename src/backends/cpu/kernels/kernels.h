@@ -129,6 +129,9 @@ void pool_min(const Call& call);
 void pool_prod(const Call& call);
 void pool_sum(const Call& call);
 
+bool log_mel_supports(const Signature& s);
+int64_t log_mel_scratch(const Signature& s, int threads);
+void log_mel(const Call& call);
 bool fft_supports(const Signature& s);
 int64_t fft_scratch(const Signature& s, int threads);
 void fft(const Call& call);
