@@ -204,6 +204,35 @@ int64_t scatter_add_scratch(const Signature& s, int threads);
 void scatter_add(const Call& call);
 // Convolutions: the weight packed once where it is known when compiled ("packed").
 bool conv_packed_supports(const Signature& s);
+extern const host::Packing conv_packing;
+int64_t conv_packed_scratch(const Signature& s, int threads);
+void conv_packed(const Call& call);
+int64_t conv_scratch(const Signature& s, int threads);
+void conv(const Call& call);
+bool conv_depthwise_supports(const Signature& s);
+int64_t conv_depthwise_scratch(const Signature& s, int threads);
+void conv_depthwise(const Call& call);
+int64_t conv2d_backward_input_scratch(const Signature& s, int threads);
+void conv2d_backward_input(const Call& call);
+extern const host::Packing conv_transpose2d_packing;
+int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads);
+void conv_transpose2d_packed(const Call& call);
+int64_t conv_transpose2d_scratch(const Signature& s, int threads);
+void conv_transpose2d(const Call& call);
+
+int64_t pool_scratch(const Signature& s, int threads);
+void pool_max(const Call& call);
+void pool_mean(const Call& call);
+void pool_min(const Call& call);
+void pool_prod(const Call& call);
+void pool_sum(const Call& call);
+
+bool log_mel_supports(const Signature& s);
+int64_t log_mel_scratch(const Signature& s, int threads);
+void log_mel(const Call& call);
+bool fft_supports(const Signature& s);
+int64_t fft_scratch(const Signature& s, int threads);
+void fft(const Call& call);
 
 bool sequence_state_supports(const Signature& s);
 
