@@ -177,21 +177,4 @@ OptimizeResult optimize(Graph graph, const PassContext& context) {
   return result;
 }
 
-std::string to_text(const FusionReport& report) {
-  std::string out = "op                                   before    after\n";
-  std::map<std::string_view, std::pair<int64_t, int64_t>> counts;
-  for (const auto& [op, n] : report.before) counts[op].first = n;
-  for (const auto& [op, n] : report.after) counts[op].second = n;
-  const auto padded = [](std::string text, size_t width, bool left) {
-    const std::string space(text.size() < width ? width - text.size() : 0, ' ');
-    return left ? text + space : space + text;
-  };
-  for (const auto& [op, n] : counts)
-    out +=
-        str(padded(std::string(op), 34, true), padded(str(n.first), 9, false), padded(str(n.second), 9, false), "\n");
-  for (const Miss& m : report.misses)
-    out += str("missed: ", m.pass, " at ", m.node, " (", m.op, "): ", m.guard, ". ", m.hint, "\n");
-  return out;
-}
-
 }  // namespace rlx::passes

@@ -45,7 +45,6 @@ struct FusionReport {
   std::map<std::string_view, int64_t> before, after;
   std::vector<Miss> misses;
 };
-std::string to_text(const FusionReport& report);
 
 struct OptimizeResult {
   Graph graph;

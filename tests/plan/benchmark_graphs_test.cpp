@@ -17,6 +17,16 @@ TEST(BenchmarkGraphs, ArenaIsWithinFivePercentOfTheLargestLiveSet) {
   }
 }
 
+// The passes and the cpu device's kernel table know everything that these models are made of.
+TEST(BenchmarkGraphs, OnCpuNoStepFallsBackToTheReference) {
+  for (const bench::NamedGraph& g : bench::all_graphs()) {
+    SCOPED_TRACE(g.name);
+    const PlanInfo plan = compile(g.make(), {.device = "cpu", .verify_plan = true}).plan();
+    for (const StepInfo& step : plan.steps) EXPECT_TRUE(step.kernel.starts_with("cpu")) << step.op << ' ' << step.node;
+    EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.05 * static_cast<double>(plan.largest_live_bytes));
+  }
+}
+
 TEST(BenchmarkGraphs, TheDecodersCacheIsUpdatedInPlace) {
   const Graph graph = bench::transformer_decoder();
   const PlanInfo plan = compile(graph, {.device = "reference"}).plan();
