@@ -62,7 +62,7 @@ void check(Rng& rng, const RandomGraphOptions& kind) {
   const Backend& backend = choose_backend("cpu");
   const Graph optimized = optimize_for(backend, r.graph, {}).graph;
   Executable all = compile(keep_all(optimized), cpu(1, false));
-  Executable planned = compile(r.graph, cpu(1, true)), threaded = compile(r.graph, cpu(3, true));
+  Executable planned = compile(r.graph, cpu(1, true)), threaded = compile(r.graph, cpu(8, true));
   for (Executable* exe : {&all, &planned, &threaded}) set_params(*exe, r.params);
   for (int run = 0; run < 2; ++run) {
     std::vector<Tensor> inputs;
@@ -80,7 +80,7 @@ void check(Rng& rng, const RandomGraphOptions& kind) {
     const std::span<const Tensor> actual = planned.run_slots(inputs), again = threaded.run_slots(inputs);
     for (size_t i = 0; i < actual.size(); ++i) {
       EXPECT_EQ(actual[i], kept.at(optimized.outputs()[i].value)) << "output " << i << "\n" << print(r.graph);
-      EXPECT_EQ(again[i], actual[i]) << "with three threads, output " << i << "\n" << print(r.graph);
+      EXPECT_EQ(again[i], actual[i]) << "with eight threads, output " << i << "\n" << print(r.graph);
     }
   }
 }
