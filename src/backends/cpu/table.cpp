@@ -67,6 +67,7 @@ static const host::KernelRow kTable[] = {
     {&ops::layer_norm_backward, layer_norm_backward, floats<0>, "rows", layer_norm_backward_scratch},
     elementwise_row<ops::le>(),
     elementwise_row<ops::log>(),
+    {&ops::log_mel, log_mel, log_mel_supports, "blocks", log_mel_scratch},
     {&ops::lstm, lstm_packed, recurrent_packed_supports, "packed", lstm_packed_scratch, &lstm_packing},
     {&ops::lstm, lstm, recurrent_supports, "plain", lstm_scratch},
     elementwise_row<ops::lt>(),
