@@ -89,6 +89,9 @@ void conv_transpose2d(const Call& call);
 bool fft_supports(const Signature& s);
 int64_t fft_scratch(const Signature& s, int threads);
 void fft(const Call& call);
+bool log_mel_supports(const Signature& s);
+int64_t log_mel_scratch(const Signature& s, int threads);
+void log_mel(const Call& call);
 
 int64_t gated_delta_net_scratch(const Signature& s, int threads);
 void gated_delta_net(const Call& call);
