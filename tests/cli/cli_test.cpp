@@ -26,7 +26,7 @@ TEST_F(Cli, VersionAndHelpSucceed) {
   const ToolResult version = run_tool("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_TRUE(version.out.starts_with("rlx 0.")) << version.out;
-  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices "}) {
+  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices ", "bench "}) {
     const ToolResult help = run_tool(command + "--help");
     EXPECT_EQ(help.code, 0);
     EXPECT_EQ(help.err, "");
@@ -193,6 +193,17 @@ TEST_F(Cli, CheckComparesEveryWayWithTheEvaluator) {
   }
   EXPECT_EQ(ways, (std::vector<std::string>{"every value kept", "planned", "no_reuse", "poison", "schedule=source"}));
   EXPECT_TRUE(contains(run_tool(str("check ", toy, " --dim batch=3")).out, "ok: "));
+}
+
+TEST_F(Cli, ScheduleShowsKernelsAndPasses) {
+  const ToolResult text = run_tool(str("info ", toy, " --schedule --dim batch=4 --device cpu"));
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(contains(text.out, "mark_elementwise_regions")) << text.out;
+  EXPECT_TRUE(contains(text.out, "cpu/rows")) << text.out;
+  const ToolResult r = run_tool(str("info ", toy, " --schedule --dim batch=4 --device cpu --json"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_GT(r.json()["passes"]["passes"].size(), 5u);
+  for (const json& step : r.json()["plan"]["steps"]) EXPECT_TRUE(step["kernel"].get<std::string>().starts_with("cpu"));
 }
 
 TEST_F(Cli, DevicesListsTheReference) {

@@ -91,8 +91,6 @@ Measured measure(Graph graph, const std::string& label, const NamedTensors& give
 
 // The cases that `op_tests --write_cases=DIR` wrote: OP-N.rlx, and its operands in OP-N.npz.
 void measure_cases(const BenchArgs& args, std::vector<Measured>& out) {
-  require(std::filesystem::is_directory(args.cases), "Folder '", args.cases,
-          "' is not there; op_tests --write_cases=", args.cases, " makes it.");
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(args.cases))
     if (entry.path().extension() == ".rlx") files.push_back(entry.path());
@@ -117,6 +115,8 @@ std::string percent(double amount, double ms, double peak) {
 int bench(const BenchArgs& args, std::string& out) {
   if (args.op != "all" && find_op(args.op) == nullptr)
     fail(ErrorKind::kInvalid, str("There is no op '", args.op, "'; 'rlx ops' lists them."));
+  require(args.cases.empty() || std::filesystem::is_directory(args.cases), "Folder '", args.cases,
+          "' is not there; op_tests --write_cases=", args.cases, " fills one.");
   const cpu::Peaks peaks = cpu::measure_peaks(*host::shared_pool(args.threads));
   std::vector<Measured> all;
   for (const BenchShape& shape : bench_shapes()) {
