@@ -5,7 +5,8 @@
 
 namespace rlx::cpu {
 
-// clang-format off: a line per kernel
+// A line per kernel.
+// clang-format off
 static const host::KernelRow kTable[] = {
     elementwise_row<ops::abs>(),
     {&ops::activation_backward, activation_backward, activation_backward_supports, "blocks", activation_backward_scratch},
