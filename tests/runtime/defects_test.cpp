@@ -1,0 +1,131 @@
+// Defects of the earlier implementation that lie behind the passes: lifetimes, views, casts, layouts, names (spec 20,
+// appendix A). The cpu device, with dying bytes poisoned, against the plain evaluator.
+#include <gtest/gtest.h>
+
+#include "backends/reference/evaluate.h"
+#include "rlx/ops.h"
+#include "rlx/runtime.h"
+#include "support/op_cases.h"
+#include "support/random.h"
+
+namespace rlx::test {
+
+namespace {
+
+const CompileOptions kCpu = {.device = "cpu", .threads = 2, .verify_plan = true, .poison = true};
+
+Value tensor(Graph& g, const std::string& name, std::vector<int64_t> sizes, DType dtype = DType::F32) {
+  return g.input(name, {Shape(std::move(sizes)), dtype});
+}
+
+// Random inputs, weights scaled down so that values stay near one; twice, for what a first run leaves behind.
+void compare(const Graph& graph, Tolerance tolerance = kAccumulation) {
+  Rng rng(7);
+  std::vector<Tensor> inputs;
+  NamedTensors params;
+  for (const Node* n : graph.leaves(ops::input))
+    inputs.push_back(rng.tensor(n->results[0].type.shape.sizes(), n->results[0].type.dtype));
+  for (const Node* n : graph.leaves(ops::param))
+    params[n->name] = rng.uniform_tensor(n->results[0].type.shape.sizes(), -0.2, 0.2, n->results[0].type.dtype);
+  const std::vector<Tensor> expected = reference::evaluate(graph, inputs, params);
+  Executable exe = compile(graph, kCpu);
+  for (const auto& [name, value] : params) exe.set_param(name, value);
+  for (int run = 0; run < 2; ++run) {
+    const std::span<const Tensor> actual = exe.run_slots(inputs);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(near(actual[i], expected[i], tolerance)) << "run " << run << ", output " << i << "\n" << print(graph);
+  }
+}
+
+Value linear(const Value& x, const std::string& name, int64_t k, int64_t n) {
+  Graph& g = x.graph();
+  return ops::matmul(x, g.param(name + ".w", {{k, n}, DType::F32})) + g.param(name + ".b", {{n}, DType::F32});
+}
+
+Value part(const Value& x, int64_t start, int64_t len) {
+  return ops::narrow(x, {.axis = -1, .start = start, .len = len});
+}
+
+// q, k and v as slices of one projection.
+Value packed_attention(const Value& qkv, int64_t heads, int64_t width) {
+  return ops::attention(part(qkv, 0, width), part(qkv, width, width), part(qkv, 2 * width, width),
+                        {.num_heads = heads, .head_dim = width / heads, .layout = ops::AttentionLayout::kBsf});
+}
+
+}  // namespace
+
+TEST(Defects, D16InterleavedBlocksAndAReusedProjectionKeepTheirLives) {
+  Graph g;
+  const Value x = tensor(g, "x", {2, 5, 8}), y = tensor(g, "y", {2, 5, 8});
+  const Value a = linear(x, "a", 8, 24), b = linear(y, "b", 8, 24);
+  const Value first = packed_attention(a, 2, 8), second = packed_attention(b, 2, 8);
+  const Value out_a = linear(first, "c", 8, 8), out_b = linear(second, "d", 8, 8);
+  g.output(out_a + out_b, "sum");
+  g.output(ops::reduce_sum(a, {.axes = {2}}), "again");  // the projection is read after its attention
+  compare(g);
+}
+
+TEST(Defects, D28ASliceOfWideAndNarrowElementsStartsWhereItShould) {
+  for (const DType d : {DType::I64, DType::F16, DType::I8, DType::F64}) {
+    Graph g;
+    const Value x = tensor(g, "x", {6, 4}, d);
+    const Value doubled = x + x;
+    g.output(ops::narrow(doubled, {.axis = 0, .start = 3, .len = 2}), "y");
+    g.output(ops::narrow(ops::narrow(doubled, {.axis = 0, .start = 2, .len = 4}), {.axis = 0, .start = 1, .len = 2}),
+             "z");
+    compare(g, kExact);
+  }
+}
+
+TEST(Defects, D29ACastThereAndBackIsComputed) {
+  Graph g;
+  const Value x = tensor(g, "x", {5, 7});
+  g.output(ops::cast(ops::cast(x * x, {.to = DType::I32}), {.to = DType::F32}), "y");
+  g.output(ops::cast(ops::cast(x, {.to = DType::F16}), {.to = DType::F32}), "z");
+  compare(g, kExact);
+}
+
+TEST(Defects, D30NothingIsReservedJustInCase) {
+  Graph g;
+  g.output(ops::softmax(ops::tanh(tensor(g, "x", {4, 8}))), "y");
+  EXPECT_LT(compile(g, kCpu).plan().arena_bytes, 4096);
+}
+
+TEST(Defects, D31APreNormBlockReadsItsSumBeforeAndAfterTheNorm) {
+  Graph g;
+  const Value x = tensor(g, "x", {2, 5, 8}), residual = tensor(g, "r", {2, 5, 8});
+  const Value gamma = g.param("gamma", {{8}, DType::F32}), beta = g.param("beta", {{8}, DType::F32});
+  const Value sum = x + residual;
+  const Value early = ops::tanh(sum);  // stands between the sum and its norm
+  const Value normed = ops::layer_norm(sum, gamma, beta);
+  const Value attended = packed_attention(linear(normed, "qkv", 8, 24), 2, 8);  // normed dies at the projection
+  const Value h = sum + linear(attended, "out", 8, 8);
+  g.output(ops::layer_norm(h, gamma, beta) + early, "y");
+  g.output(h, "h");
+  compare(g);
+}
+
+TEST(Defects, D32TheLayoutIsStatedAlsoWhenSequenceAndHeadsAgree) {
+  for (const auto layout : {ops::AttentionLayout::kBhsd, ops::AttentionLayout::kBshd}) {
+    Graph g;
+    g.output(ops::attention(tensor(g, "q", {2, 4, 4, 8}), tensor(g, "k", {2, 4, 4, 8}), tensor(g, "v", {2, 4, 4, 8}),
+                            {.num_heads = 4, .head_dim = 8, .layout = layout, .mask_kind = ops::MaskKind::kCausal}),
+             "y");
+    compare(g);
+  }
+}
+
+TEST(Defects, D41UnknownNamesAndWrongSizesAreErrors) {
+  Graph g;
+  const Value x = tensor(g, "x", {2});
+  g.output(x * g.param("w", {{2}, DType::F32}), "y");
+  Executable exe = compile(g, kCpu);
+  EXPECT_THROW(exe.set_param("v", Tensor::f32({2}, {1, 2})), Error);
+  EXPECT_THROW(exe.set_param("w", Tensor::f32({3}, {1, 2, 3})), Error);
+  exe.set_param("w", Tensor::f32({2}, {1, 2}));
+  EXPECT_THROW(exe.run({{"z", Tensor::f32({2}, {1, 2})}}), Error);
+  EXPECT_THROW(exe.run({{"x", Tensor::f32({1}, {1})}}), Error);
+  EXPECT_EQ(exe.run({{"x", Tensor::f32({2}, {3, 4})}}).at("y"), Tensor::f32({2}, {3, 8}));
+}
+
+}  // namespace rlx::test
