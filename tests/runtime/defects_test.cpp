@@ -88,7 +88,7 @@ TEST(Defects, D29ACastThereAndBackIsComputed) {
 TEST(Defects, D30NothingIsReservedJustInCase) {
   Graph g;
   g.output(ops::softmax(ops::tanh(tensor(g, "x", {4, 8}))), "y");
-  EXPECT_LT(compile(g, kCpu).plan().arena_bytes, 4096);
+  EXPECT_LT(compile(g, kCpu).plan().arena_bytes, 65536);  // a few blocks per thread, not 64 MiB
 }
 
 TEST(Defects, D31APreNormBlockReadsItsSumBeforeAndAfterTheNorm) {
