@@ -41,6 +41,7 @@ int64_t grouped_matmul_scratch(const Signature& s, int threads);
 int64_t grouped_matmul_packed_scratch(const Signature& s, int threads);
 void grouped_matmul(const Call& call);
 void grouped_matmul_packed(const Call& call);
+
 // Element-wise ops run as programs over blocks: elementwise.cpp. One row serves them all, by op.
 bool elementwise_op_supports(const OpDef& op, const Signature& s);
 int64_t elementwise_op_scratch(const OpDef& op, const Signature& s, int threads);
@@ -67,44 +68,8 @@ void fused_swiglu(const Call& call);
 bool relu_backward_supports(const Signature& s);
 int64_t relu_backward_scratch(const Signature& s, int threads);
 void relu_backward(const Call& call);
-extern const host::Packing conv_packing;
-int64_t conv_packed_scratch(const Signature& s, int threads);
-void conv_packed(const Call& call);
-int64_t conv_scratch(const Signature& s, int threads);
-void conv(const Call& call);
 
-bool conv_depthwise_supports(const Signature& s);
-int64_t conv_depthwise_scratch(const Signature& s, int threads);
-void conv_depthwise(const Call& call);
-
-int64_t conv2d_backward_input_scratch(const Signature& s, int threads);
-void conv2d_backward_input(const Call& call);
-
-extern const host::Packing conv_transpose2d_packing;
-int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads);
-void conv_transpose2d_packed(const Call& call);
-int64_t conv_transpose2d_scratch(const Signature& s, int threads);
-void conv_transpose2d(const Call& call);
-
-bool fft_supports(const Signature& s);
-int64_t fft_scratch(const Signature& s, int threads);
-void fft(const Call& call);
-bool log_mel_supports(const Signature& s);
-int64_t log_mel_scratch(const Signature& s, int threads);
-void log_mel(const Call& call);
-
-int64_t gated_delta_net_scratch(const Signature& s, int threads);
-void gated_delta_net(const Call& call);
-int64_t selective_scan_scratch(const Signature& s, int threads);
-void selective_scan(const Call& call);
-
-int64_t pool_scratch(const Signature& s, int threads);
-void pool_max(const Call& call);
-void pool_mean(const Call& call);
-void pool_min(const Call& call);
-void pool_prod(const Call& call);
-void pool_sum(const Call& call);
-
+// Reductions, norms and selections, by rows.
 int64_t argmax_scratch(const Signature& s, int threads);
 void argmax(const Call& call);
 void argmin(const Call& call);
@@ -143,6 +108,8 @@ void sample(const Call& call);
 int64_t softmax_cross_entropy_scratch(const Signature& s, int threads);
 void softmax_cross_entropy_backward(const Call& call);
 void softmax_cross_entropy_with_logits(const Call& call);
+
+// Packed weights, decoded in the inner loop.
 int64_t dequant_grouped_packed_scratch(const Signature& s, int threads);
 int64_t dequant_grouped_scratch(const Signature& s, int threads);
 int64_t dequant_moe_weights_scratch(const Signature& s, int threads);
@@ -205,6 +172,7 @@ int64_t gather_backward_scratch(const Signature& s, int threads);
 void gather_backward(const Call& call);
 int64_t scatter_add_scratch(const Signature& s, int threads);
 void scatter_add(const Call& call);
+
 // Convolutions: the weight packed once where it is known when compiled ("packed").
 bool conv_packed_supports(const Signature& s);
 extern const host::Packing conv_packing;
@@ -238,6 +206,10 @@ int64_t fft_scratch(const Signature& s, int threads);
 void fft(const Call& call);
 
 bool sequence_state_supports(const Signature& s);
+int64_t gated_delta_net_scratch(const Signature& s, int threads);
+void gated_delta_net(const Call& call);
+int64_t selective_scan_scratch(const Signature& s, int threads);
+void selective_scan(const Call& call);
 
 // lstm, gru and rnn: the hidden weights packed once where they are known when compiled ("packed").
 bool recurrent_supports(const Signature& s);
