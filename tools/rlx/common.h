@@ -25,6 +25,7 @@ void add_check(CLI::App& app, Work& work);
 void add_ops(CLI::App& app, Work& work);
 void add_bench(CLI::App& app, Work& work);
 void add_devices(CLI::App& app, Work& work);
+void add_test_onnx(CLI::App& app, Work& work);
 
 using Json = nlohmann::ordered_json;
 std::string dump(const Json& json);  // indented, ends with a newline; names that are not UTF-8 are repaired

@@ -72,6 +72,7 @@ int run_tool(int argc, char** argv) {
   add_bench(app, work);
   add_ops(app, work);
   add_devices(app, work);
+  add_test_onnx(app, work);
 
   std::vector<std::string> args = join_seeds(argc, argv);
   std::reverse(args.begin(), args.end());  // CLI11 takes them from the back

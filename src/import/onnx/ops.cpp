@@ -1,0 +1,42 @@
+#include "import/onnx/ops.h"
+
+#include <algorithm>
+
+namespace rlx::onnx {
+
+namespace {
+
+// Families in any order; the rows of a domain sorted by name and opset.
+Domain domain(std::string_view name, std::initializer_list<Rows> families) {
+  Domain d{name, {}};
+  for (const Rows& rows : families) d.rows.insert(d.rows.end(), rows.begin(), rows.end());
+  std::sort(d.rows.begin(), d.rows.end(), [](const OpRow& a, const OpRow& b) {
+    return a.op_type != b.op_type ? a.op_type < b.op_type : a.since < b.since;
+  });
+  return d;
+}
+
+const std::vector<Domain>& domains() {
+  static const std::vector<Domain> all = {
+      domain("", {elementwise_rows(), matmul_rows(), reduce_rows(), shape_rows()}),
+  };
+  return all;
+}
+
+}  // namespace
+
+std::span<const Domain> all_builders() { return domains(); }
+
+const OpRow* find_builder(std::string_view domain, std::string_view op_type, int64_t opset) {
+  for (const Domain& d : domains()) {
+    if (d.name != domain) continue;
+    const auto after = std::upper_bound(d.rows.begin(), d.rows.end(), opset, [&](int64_t version, const OpRow& row) {
+      return row.op_type != op_type ? op_type < row.op_type : version < row.since;
+    });
+    if (after == d.rows.begin() || std::prev(after)->op_type != op_type) return nullptr;
+    return &*std::prev(after);
+  }
+  return nullptr;
+}
+
+}  // namespace rlx::onnx

@@ -1,0 +1,67 @@
+// Runs an ONNX model. Most models become one graph, whose sizes may be symbols. Where shapes depend on data, a run is
+// recorded as stages: run a part, look at some of its values, build the next part for them. Stages are kept: a later
+// run with the same sizes and the same values builds and compiles nothing.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "import/onnx/importer.h"
+#include "rlx/runtime.h"
+
+namespace rlx::onnx {
+
+struct ModelPort {
+  std::string name;
+  TypeProto type;
+};
+
+class Session {
+ public:
+  Session(std::shared_ptr<const ModelSource> model, CompileOptions options);
+  ~Session();
+
+  // Inputs that a run must give: those without an initializer.
+  const std::vector<ModelPort>& inputs() const { return inputs_; }
+  const std::vector<ModelPort>& outputs() const { return outputs_; }
+
+  // The model as one graph; null when that needs the values or sizes of a run, why_not() says which.
+  const Graph* graph() const { return graph_ ? &*graph_ : nullptr; }
+  const std::string& why_not() const { return why_not_; }
+  // The compiled graph; null when there is no single one.
+  Executable* executable();
+
+  // Outputs in the model's order.
+  std::vector<HostValue> run(const std::map<std::string, HostValue>& inputs);
+
+ private:
+  struct Step;
+  struct Branch;
+  struct Feed;
+  class Recorder;
+  using Produced = std::vector<NamedTensors>;
+
+  void import_symbolic();
+  std::string key_of(const std::map<std::string, HostValue>& inputs) const;
+  void check_inputs(const std::map<std::string, HostValue>& inputs) const;
+  std::vector<HostValue> run_staged(const std::map<std::string, HostValue>& inputs);
+  void execute(Step& step, Produced& produced, const NamedTensors& inputs);
+
+  std::shared_ptr<const ModelSource> model_;
+  CompileOptions options_;
+  std::vector<ModelPort> inputs_, outputs_;
+  std::optional<Graph> graph_;
+  std::vector<ElemType> output_elems_;  // of graph_
+  std::string why_not_;
+  std::unique_ptr<Executable> executable_;
+  std::map<std::string, std::unique_ptr<Step>> roots_;  // by sizes of inputs
+};
+
+// Reads and checks a model: structure, names and ops; throws what a user should read.
+std::shared_ptr<const ModelSource> open_model(const std::string& path);
+std::shared_ptr<const ModelSource> parse_source(std::string_view bytes, std::shared_ptr<const void> owner,
+                                                std::string folder, std::string where);
+
+}  // namespace rlx::onnx
