@@ -209,6 +209,16 @@ Tensor Importer::known(ValueId id) {
   throw demand;
 }
 
+Tensor Importer::known_now(const Item& item) {
+  for (;;) {
+    try {
+      return known(value(item).id());
+    } catch (const Demand& demand) {
+      satisfy(demand);
+    }
+  }
+}
+
 std::vector<Dim> Importer::dims(ValueId id) {
   if (std::optional<std::vector<Dim>> sizes = try_dims(id)) return *sizes;
   const Tensor value = known(id).cast(DType::I64);

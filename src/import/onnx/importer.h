@@ -80,6 +80,7 @@ class Importer {
 
   Graph& graph() { return graph_; }
   const ModelSource& model() const { return model_; }
+  bool can_observe() const { return observer_ != nullptr && outer_.empty(); }
   // Answers demands from now on; without one they are errors.
   void set_observer(Observer* observer) { observer_ = observer; }
 
@@ -91,6 +92,8 @@ class Importer {
   // The value, if it follows from constants alone.
   std::optional<Tensor> try_known(ValueId id);
   Tensor known(ValueId id);  // or a Demand
+  // The same for builders that import bodies: they hold items, no values, and are not started anew.
+  Tensor known_now(const Item& item);
   // The elements of an integer tensor as sizes, when they follow from constants and sizes.
   std::optional<std::vector<Dim>> try_dims(ValueId id);
   std::vector<Dim> dims(ValueId id);  // or a Demand
