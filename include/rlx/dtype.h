@@ -10,7 +10,7 @@
 
 namespace rlx {
 
-enum class DType : uint8_t { F32, F16, BF16, F64, I8, I16, I32, I64, U8, U32, Bool, C64 };
+enum class DType : uint8_t { F32, F16, BF16, F64, I8, I16, I32, I64, U8, U32, Bool, C64, U16, U64 };
 
 std::span<const DType> all_dtypes();
 
@@ -19,7 +19,7 @@ std::optional<DType> parse_dtype(std::string_view text);  // nullopt when no dty
 size_t size_of(DType dtype);                              // bytes per element
 
 bool is_float(DType dtype);    // F32, F16, BF16, F64
-bool is_int(DType dtype);      // I8 … I64, U8, U32; Bool is neither int nor float
+bool is_int(DType dtype);      // I8 … I64, U8 … U64; Bool is neither int nor float
 bool is_signed(DType dtype);   // of the integers
 bool is_complex(DType dtype);  // C64
 bool is_index(DType dtype);    // I32, I64

@@ -24,13 +24,14 @@ template <class T>
 constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, float>) return dtype == DType::F32;
   if constexpr (std::is_same_v<T, double>) return dtype == DType::F64;
-  if constexpr (std::is_same_v<T, uint16_t>) return dtype == DType::F16 || dtype == DType::BF16;
+  if constexpr (std::is_same_v<T, uint16_t>) return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::U16;
   if constexpr (std::is_same_v<T, int8_t>) return dtype == DType::I8;
   if constexpr (std::is_same_v<T, int16_t>) return dtype == DType::I16;
   if constexpr (std::is_same_v<T, int32_t>) return dtype == DType::I32;
   if constexpr (std::is_same_v<T, int64_t>) return dtype == DType::I64;
   if constexpr (std::is_same_v<T, uint8_t>) return dtype == DType::U8 || dtype == DType::Bool;
   if constexpr (std::is_same_v<T, uint32_t>) return dtype == DType::U32;
+  if constexpr (std::is_same_v<T, uint64_t>) return dtype == DType::U64;
   if constexpr (std::is_same_v<T, bool>) return dtype == DType::Bool;
   if constexpr (std::is_same_v<T, std::complex<float>>) return dtype == DType::C64;
   return false;

@@ -80,11 +80,14 @@ void i4_pack(uint8_t* packed, int64_t index, int value) {
   packed[index / 2] = static_cast<uint8_t>((packed[index / 2] & ~(15 << shift)) | ((value & 15) << shift));
 }
 
+double u64_to_double_sticky(uint64_t value) {
+  if (value < (uint64_t{1} << 53)) return static_cast<double>(value);
+  return std::ldexp(static_cast<double>((value >> 11) | ((value & 2047) != 0)), 11);
+}
+
 double i64_to_double_sticky(int64_t value) {
-  const uint64_t magnitude = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-  if (magnitude < (uint64_t{1} << 53)) return static_cast<double>(value);
-  const double a = std::ldexp(static_cast<double>((magnitude >> 11) | ((magnitude & 2047) != 0)), 11);
-  return value < 0 ? -a : a;
+  const auto bits = static_cast<uint64_t>(value);
+  return value < 0 ? -u64_to_double_sticky(0 - bits) : u64_to_double_sticky(bits);
 }
 
 int64_t saturate_to_int(double x, int64_t low, int64_t high) {
@@ -94,13 +97,21 @@ int64_t saturate_to_int(double x, int64_t low, int64_t high) {
   return static_cast<int64_t>(x);  // truncates
 }
 
+uint64_t saturate_to_uint(double x) {
+  if (!(x > 0)) return 0;  // NaN too
+  if (x >= 0x1p64) return std::numeric_limits<uint64_t>::max();
+  return static_cast<uint64_t>(x);
+}
+
 int64_t smallest_int(DType dtype) {
   switch (dtype) {
     case DType::I8: return std::numeric_limits<int8_t>::min();
     case DType::I16: return std::numeric_limits<int16_t>::min();
     case DType::I32: return std::numeric_limits<int32_t>::min();
     case DType::U8:
-    case DType::U32: return 0;
+    case DType::U16:
+    case DType::U32:
+    case DType::U64: return 0;
     default: return std::numeric_limits<int64_t>::min();
   }
 }
@@ -111,7 +122,9 @@ int64_t largest_int(DType dtype) {
     case DType::I16: return std::numeric_limits<int16_t>::max();
     case DType::I32: return std::numeric_limits<int32_t>::max();
     case DType::U8: return std::numeric_limits<uint8_t>::max();
+    case DType::U16: return std::numeric_limits<uint16_t>::max();
     case DType::U32: return std::numeric_limits<uint32_t>::max();
+    case DType::U64: return static_cast<int64_t>(std::numeric_limits<uint64_t>::max());
     default: return std::numeric_limits<int64_t>::max();
   }
 }
@@ -137,6 +150,8 @@ template <class T>
 void store(std::byte* d, int64_t i, double v) {
   if constexpr (std::is_floating_point_v<T>)
     put(d, i, static_cast<T>(v));
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    put(d, i, saturate_to_uint(v));
   else
     put(d, i, static_cast<T>(saturate_to_int(v, std::numeric_limits<T>::min(), std::numeric_limits<T>::max())));
 }
@@ -166,7 +181,9 @@ LoadFn load_fn(DType dtype) {
     case DType::I32: return load<int32_t>;
     case DType::I64: return load<int64_t>;
     case DType::U8: return load<uint8_t>;
+    case DType::U16: return load<uint16_t>;
     case DType::U32: return load<uint32_t>;
+    case DType::U64: return load<uint64_t>;
     case DType::Bool: return [](const std::byte* d, int64_t i) { return get<uint8_t>(d, i) != 0 ? 1.0 : 0.0; };
     case DType::C64: return [](const std::byte* d, int64_t i) { return static_cast<double>(get<float>(d, 2 * i)); };
   }
@@ -184,7 +201,9 @@ StoreFn store_fn(DType dtype) {
     case DType::I32: return store<int32_t>;
     case DType::I64: return store<int64_t>;
     case DType::U8: return store<uint8_t>;
+    case DType::U16: return store<uint16_t>;
     case DType::U32: return store<uint32_t>;
+    case DType::U64: return store<uint64_t>;
     case DType::Bool: return [](std::byte* d, int64_t i, double v) { put(d, i, static_cast<uint8_t>(v != 0)); };
     case DType::C64:
       return [](std::byte* d, int64_t i, double v) {
@@ -202,7 +221,9 @@ LoadIntFn load_int_fn(DType dtype) {
     case DType::I32: return load_int<int32_t>;
     case DType::I64: return load_int<int64_t>;
     case DType::U8: return load_int<uint8_t>;
+    case DType::U16: return load_int<uint16_t>;
     case DType::U32: return load_int<uint32_t>;
+    case DType::U64: return load_int<uint64_t>;
     case DType::Bool: return [](const std::byte* d, int64_t i) { return int64_t{get<uint8_t>(d, i) != 0}; };
     case DType::F32: return [](const std::byte* d, int64_t i) { return to_i64(get<float>(d, i)); };
     case DType::F64: return [](const std::byte* d, int64_t i) { return to_i64(get<double>(d, i)); };
@@ -220,7 +241,9 @@ StoreIntFn store_int_fn(DType dtype) {
     case DType::I32: return store_int<int32_t>;
     case DType::I64: return store_int<int64_t>;
     case DType::U8: return store_int<uint8_t>;
+    case DType::U16: return store_int<uint16_t>;
     case DType::U32: return store_int<uint32_t>;
+    case DType::U64: return store_int<uint64_t>;
     case DType::Bool: return [](std::byte* d, int64_t i, int64_t v) { put(d, i, static_cast<uint8_t>(v != 0)); };
     case DType::F32: return store_int<float>;  // the hardware rounds an integer once
     case DType::F64: return store_int<double>;
@@ -237,6 +260,28 @@ StoreIntFn store_int_fn(DType dtype) {
   return nullptr;
 }
 
+namespace {
+
+// store_int_fn for a U64, whose upper half an int64_t does not hold: it matters where the target is a float.
+using StoreUintFn = void (*)(std::byte* data, int64_t index, uint64_t value);
+StoreUintFn store_uint_fn(DType float_or_complex) {
+  switch (float_or_complex) {
+    case DType::F32: return [](std::byte* d, int64_t i, uint64_t v) { put(d, i, static_cast<float>(v)); };
+    case DType::F64: return [](std::byte* d, int64_t i, uint64_t v) { put(d, i, static_cast<double>(v)); };
+    case DType::F16:
+      return [](std::byte* d, int64_t i, uint64_t v) { put(d, i, f16_from_double(u64_to_double_sticky(v))); };
+    case DType::BF16:
+      return [](std::byte* d, int64_t i, uint64_t v) { put(d, i, bf16_from_double(u64_to_double_sticky(v))); };
+    default:
+      return [](std::byte* d, int64_t i, uint64_t v) {
+        put(d, 2 * i, static_cast<float>(v));
+        put(d, 2 * i + 1, 0.0f);
+      };
+  }
+}
+
+}  // namespace
+
 void convert_elements(DType from, const std::byte* src, DType to, std::byte* dst, int64_t n) {
   if (n == 0) return;  // an empty tensor has no address, and memcpy takes none
   if (from == to && from != DType::Bool) {
@@ -246,6 +291,11 @@ void convert_elements(DType from, const std::byte* src, DType to, std::byte* dst
   if (from == DType::C64 && to == DType::Bool) {
     for (int64_t i = 0; i < n; ++i)
       put(dst, i, static_cast<uint8_t>(get<float>(src, 2 * i) != 0 || get<float>(src, 2 * i + 1) != 0));
+    return;
+  }
+  if (from == DType::U64 && (is_float(to) || is_complex(to))) {
+    const StoreUintFn store = store_uint_fn(to);
+    for (int64_t i = 0; i < n; ++i) store(dst, i, get<uint64_t>(src, i));
     return;
   }
   if (is_int(from) || from == DType::Bool) {

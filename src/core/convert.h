@@ -27,15 +27,18 @@ void i4_pack(uint8_t* packed, int64_t index, int value);
 // The integer whose conversion to any dtype with at most 50 significant bits rounds once: the bits beyond a double's 53
 // survive as a sticky bit.
 double i64_to_double_sticky(int64_t value);
+double u64_to_double_sticky(uint64_t value);
 
 // Truncates toward zero, saturates to [low, high], NaN gives 0.
 int64_t saturate_to_int(double x, int64_t low, int64_t high);
+uint64_t saturate_to_uint(double x);  // the same for [0, 2^64)
 
-// The range of an integer dtype; of other dtypes that of I64.
+// The range of an integer dtype; of other dtypes that of I64. The largest U64 is given by its bits.
 int64_t smallest_int(DType dtype);
 int64_t largest_int(DType dtype);
 
-// One element at a time, by dtype; of C64 the real part (imaginary part 0 when stored).
+// One element at a time, by dtype; of C64 the real part (imaginary part 0 when stored). An int64_t carries a U64 by its
+// bits: whoever orders, divides or converts such elements to floats asks for the dtype first.
 using LoadFn = double (*)(const std::byte* data, int64_t index);
 using StoreFn = void (*)(std::byte* data, int64_t index, double value);
 using LoadIntFn = int64_t (*)(const std::byte* data, int64_t index);

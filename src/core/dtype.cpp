@@ -17,7 +17,7 @@ struct Row {
 };
 
 // Indexed by the enum's value.
-constexpr std::array<Row, 12> kRows = {{
+constexpr std::array<Row, 14> kRows = {{
     {DType::F32, "f32", 4, Class::kFloat},
     {DType::F16, "f16", 2, Class::kFloat},
     {DType::BF16, "bf16", 2, Class::kFloat},
@@ -30,6 +30,8 @@ constexpr std::array<Row, 12> kRows = {{
     {DType::U32, "u32", 4, Class::kUnsigned},
     {DType::Bool, "bool", 1, Class::kBool},
     {DType::C64, "c64", 8, Class::kComplex},
+    {DType::U16, "u16", 2, Class::kUnsigned},
+    {DType::U64, "u64", 8, Class::kUnsigned},
 }};
 
 constexpr std::array<DType, kRows.size()> kAll = [] {
@@ -69,11 +71,12 @@ DType promote(DType a, DType b) {
     return DType::F32;  // F16 with BF16, or either with F32
   }
   if (is_signed(a) == is_signed(b)) return size_of(a) > size_of(b) ? a : b;
-  // One signed, one unsigned: the smallest signed type that holds both.
+  // One signed, one unsigned: the smallest signed type that holds both; nothing holds U64, so I64 has to do.
   const DType s = is_signed(a) ? a : b;
   const DType u = is_signed(a) ? b : a;
   if (size_of(s) > size_of(u)) return s;
-  return u == DType::U8 ? DType::I16 : DType::I64;
+  if (u == DType::U8) return DType::I16;
+  return u == DType::U16 ? DType::I32 : DType::I64;
 }
 
 void append_text(std::string& out, DType dtype) { out += name(dtype); }

@@ -27,9 +27,9 @@ struct ElementType {
   size_t part;  // bytes that are reversed together in the other byte order
 };
 constexpr ElementType kElementTypes[] = {
-    {"f4", DType::F32, 4}, {"f2", DType::F16, 2},  {"f8", DType::F64, 8}, {"i1", DType::I8, 1},
-    {"i2", DType::I16, 2}, {"i4", DType::I32, 4},  {"i8", DType::I64, 8}, {"u1", DType::U8, 1},
-    {"u4", DType::U32, 4}, {"b1", DType::Bool, 1}, {"c8", DType::C64, 4},
+    {"f4", DType::F32, 4}, {"f2", DType::F16, 2},  {"f8", DType::F64, 8}, {"i1", DType::I8, 1},  {"i2", DType::I16, 2},
+    {"i4", DType::I32, 4}, {"i8", DType::I64, 8},  {"u1", DType::U8, 1},  {"u2", DType::U16, 2}, {"u4", DType::U32, 4},
+    {"u8", DType::U64, 8}, {"b1", DType::Bool, 1}, {"c8", DType::C64, 4},
 };
 
 struct Header {

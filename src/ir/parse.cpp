@@ -384,6 +384,8 @@ class Parser {
       const std::string& text = literal.numbers[static_cast<size_t>(i)];
       if (t.dtype == DType::F32) {
         out.mutable_values<float>()[static_cast<size_t>(i)] = to_number<float>(text, "a number");  // one rounding
+      } else if (t.dtype == DType::U64) {
+        out.mutable_values<uint64_t>()[static_cast<size_t>(i)] = to_number<uint64_t>(text, "an integer of u64");
       } else if (is_int(t.dtype)) {
         const auto value = to_number<int64_t>(text, "an integer");
         store_int(bytes.data(), i, value);

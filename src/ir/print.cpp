@@ -91,6 +91,8 @@ void append_tensor(std::string& out, const Tensor& t) {
     if (i > 0) out += ", ";
     if (t.dtype() == DType::I64)
       append_text(out, t.values<int64_t>()[static_cast<size_t>(i)]);
+    else if (t.dtype() == DType::U64)
+      append_text(out, t.values<uint64_t>()[static_cast<size_t>(i)]);
     else if (t.dtype() == DType::F32)
       append_text(out, t.values<float>()[static_cast<size_t>(i)]);
     else

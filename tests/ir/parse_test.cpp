@@ -76,6 +76,7 @@ TEST(Parse, ConstantsKeepEveryBit) {
                            0x00000001u};  // NaN with payload, -inf, -0, subnormal
   g.output(g.constant(Tensor::borrow(DType::F32, {4}, std::as_bytes(std::span(bits)))), "bits");
   g.output(g.constant(Tensor::i64({2}, {INT64_MIN, INT64_MAX})), "wide");
+  g.output(g.constant(Tensor::of<uint64_t>(DType::U64, {2}, std::vector<uint64_t>{UINT64_MAX, 0})), "wide_unsigned");
   const Graph again = parse(print(g));
   for (size_t i = 0; i < g.outputs().size(); ++i)
     EXPECT_EQ(again.node_of(again.outputs()[i].value).attrs.as<ops::ConstantAttrs>().value,
@@ -146,6 +147,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "Expected a node, symbol, require, update or return, found the end of the text"},
         BadText{"graph @m { %c = constant() {value=[1, 2]} : [3] f32 return %c }", "has 3 elements, 2 are given"},
         BadText{"graph @m { %c = constant() {value=[300]} : [1] u8 return %c }", "Number (300) does not fit u8"},
+        BadText{"graph @m { %c = constant() {value=[65536]} : [1] u16 return %c }", "Number (65536) does not fit u16"},
+        BadText{"graph @m { %c = constant() {value=[-1]} : [1] u64 return %c }", "'-1' is not an integer of u64"},
+        BadText{"graph @m { %c = constant() {value=[18446744073709551616]} : [1] u64 return %c }", "does not fit"},
         BadText{"graph @m { %c = constant() {value=\"0g\"} : [1] u8 return %c }", "'g' is not a hexadecimal digit"},
         BadText{"graph @m { %c = constant() {value=\"000\"} : [1] u8 return %c }",
                 "Number of hexadecimal digits (3) is odd"},

@@ -28,7 +28,7 @@ static void compare_cases(Builder& b, std::vector<uint8_t> less_equal_greater, b
   b.add({Tensor::i64({2}, {INT64_MIN, INT64_MAX}), Tensor::i64({2}, {INT64_MAX, INT64_MIN})})
       .expect({bools({l, g})}, kExact);
   for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8, DType::I16, DType::I32, DType::I64,
-                        DType::U8, DType::U32})
+                        DType::U8, DType::U16, DType::U32, DType::U64})
     b.add({b.integers({2, 1, 4}, 0, 3, d), b.integers({3, 1}, 0, 3, d)})
         .check([f](const Tensors& in, const Tensors& out) {
           ASSERT_EQ(out[0].type(), (TensorType{{2, 3, 4}, DType::Bool}));

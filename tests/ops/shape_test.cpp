@@ -4,8 +4,8 @@ namespace rlx::test {
 
 namespace {
 
-constexpr DType kSomeDTypes[] = {DType::F32, DType::F16, DType::F64,  DType::I8,
-                                 DType::U32, DType::I64, DType::Bool, DType::C64};
+constexpr DType kSomeDTypes[] = {DType::F32, DType::F16,  DType::F64, DType::I8,  DType::U32,
+                                 DType::I64, DType::Bool, DType::C64, DType::U16, DType::U64};
 
 // Bytes of one element, whatever it means.
 std::vector<std::byte> element(const Tensor& t, int64_t index) {

@@ -46,8 +46,8 @@ OP_CASES(topk) {
   // Only -inf remains: no index is repeated.
   add({Tensor::f32({3}, {-kInf, 5, -kInf})}, {.k = 3})
       .expect({Tensor::f32({3}, {5, -kInf, -kInf}), Tensor::i32({3}, {1, 0, 2})}, kExact);
-  for (const DType d :
-       {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8, DType::I32, DType::I64, DType::U32})
+  for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8, DType::I32, DType::I64,
+                        DType::U32, DType::U16, DType::U64})
     for (const bool largest : {true, false})
       for (const int64_t axis : {0, 1, -1}) {
         const ops::TopkAttrs attrs{.k = 3, .axis = axis, .largest = largest};

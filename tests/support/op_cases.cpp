@@ -18,8 +18,9 @@ testing::AssertionResult near(const Tensor& actual, const Tensor& expected, Tole
     for (const auto& c : t.values<std::complex<float>>()) out.insert(out.end(), {c.real(), c.imag()});
     return out;
   };
-  if (actual.dtype() == DType::I64)
-    return actual == expected ? testing::AssertionSuccess() : testing::AssertionFailure() << "i64 values differ";
+  if (actual.dtype() == DType::I64 || actual.dtype() == DType::U64)
+    return actual == expected ? testing::AssertionSuccess()
+                              : testing::AssertionFailure() << name(actual.dtype()) << " values differ";
   const std::vector<double> a = numbers(actual), e = numbers(expected);
   double top = 0;
   for (const double v : e)

@@ -83,7 +83,9 @@ Tensor source_of(DType dtype) {
     case DType::I32: return vector_of(dtype, narrowed(int32_t{}));
     case DType::I64: return vector_of(dtype, integers);
     case DType::U8: return vector_of(dtype, all_of(uint8_t{}));
+    case DType::U16: return vector_of(dtype, all_of(uint16_t{}));
     case DType::U32: return vector_of(dtype, narrowed(uint32_t{}));
+    case DType::U64: return vector_of(dtype, narrowed(uint64_t{}));
     case DType::Bool: return vector_of(dtype, std::vector<uint8_t>{0, 1, 2, 128, 255});
     case DType::C64: break;
   }
@@ -108,7 +110,9 @@ Value read(const Tensor& t, size_t i) {
     case DType::I32: return {static_cast<long double>(t.values<int32_t>()[i])};
     case DType::I64: return {static_cast<long double>(t.values<int64_t>()[i])};
     case DType::U8: return {static_cast<long double>(t.values<uint8_t>()[i])};
+    case DType::U16: return {static_cast<long double>(t.values<uint16_t>()[i])};
     case DType::U32: return {static_cast<long double>(t.values<uint32_t>()[i])};
+    case DType::U64: return {static_cast<long double>(t.values<uint64_t>()[i])};
     case DType::Bool: return {t.values<uint8_t>()[i] != 0 ? 1.0L : 0.0L};
     case DType::C64: break;
   }

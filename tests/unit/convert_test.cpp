@@ -154,6 +154,8 @@ TEST(Convert, LargeIntegersRoundOnce) {
     EXPECT_EQ(bf16(-tie - 1), (low + 1) | 0x8000) << e;
   }
   EXPECT_EQ(i64_to_double_sticky(std::numeric_limits<int64_t>::min()), -0x1p63);
+  EXPECT_EQ(u64_to_double_sticky(std::numeric_limits<uint64_t>::max()), 0x1.fffffffffffffp63) << "never rounded up";
+  EXPECT_EQ(u64_to_double_sticky(uint64_t{1} << 63), 0x1p63);
   for (const int64_t x : {int64_t{0}, int64_t{-1}, (int64_t{1} << 53) - 1, -(int64_t{1} << 53), int64_t{1} << 62})
     EXPECT_EQ(i64_to_double_sticky(x), static_cast<double>(x));
 }
@@ -172,6 +174,18 @@ TEST(Convert, SaturateToInt) {
   EXPECT_EQ(saturate_to_int(0x1p63, kMin, kMax), kMax);
   EXPECT_EQ(saturate_to_int(-0x1p63, kMin, kMax), kMin);
   EXPECT_EQ(saturate_to_int(std::nextafter(0x1p63, 0), kMin, kMax), kMax - 1023);
+}
+
+TEST(Convert, SaturateToUint) {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(saturate_to_uint(kNaN), 0u);
+  EXPECT_EQ(saturate_to_uint(-kInf), 0u);
+  EXPECT_EQ(saturate_to_uint(-0.5), 0u);
+  EXPECT_EQ(saturate_to_uint(1.9), 1u);
+  EXPECT_EQ(saturate_to_uint(0x1p63), uint64_t{1} << 63);
+  EXPECT_EQ(saturate_to_uint(std::nextafter(0x1p64, 0)), kMax - 2047);
+  EXPECT_EQ(saturate_to_uint(0x1p64), kMax);
+  EXPECT_EQ(saturate_to_uint(kInf), kMax);
 }
 
 TEST(Convert, NibblesAreTwosComplementLowHalfFirst) {

@@ -20,7 +20,8 @@ double distance(double a, double b) {
 }
 
 // As doubles, two large ones might be equal.
-double distance(int64_t a, int64_t b) {
+template <class Int>
+double distance(Int a, Int b) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   return static_cast<double>(a > b ? ua - ub : ub - ua);
 }
@@ -48,6 +49,8 @@ Difference compare(const Tensor& actual, const Tensor& expected) {
       take(double{a.imag()}, double{e.imag()});
     } else if (expected.dtype() == DType::I64) {
       take(actual.values<int64_t>()[at], expected.values<int64_t>()[at]);
+    } else if (expected.dtype() == DType::U64) {
+      take(actual.values<uint64_t>()[at], expected.values<uint64_t>()[at]);
     } else {
       take(actual.at(i), expected.at(i));
     }

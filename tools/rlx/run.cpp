@@ -59,6 +59,7 @@ std::string real_text(const Tensor& t, double x) {
 
 std::string value_text(const Tensor& t, int64_t i) {
   if (t.dtype() == DType::I64) return str(t.values<int64_t>()[static_cast<size_t>(i)]);  // a double holds 53 bits
+  if (t.dtype() == DType::U64) return str(t.values<uint64_t>()[static_cast<size_t>(i)]);
   if (!is_complex(t.dtype())) return real_text(t, t.at(i));
   const std::complex<float> z = t.values<std::complex<float>>()[static_cast<size_t>(i)];
   const std::string im = number_text(z.imag());
@@ -68,6 +69,7 @@ std::string value_text(const Tensor& t, int64_t i) {
 // JSON has no NaN and no infinity: they are null.
 Json value_json(const Tensor& t, int64_t i) {
   if (t.dtype() == DType::I64) return t.values<int64_t>()[static_cast<size_t>(i)];
+  if (t.dtype() == DType::U64) return t.values<uint64_t>()[static_cast<size_t>(i)];
   if (!is_complex(t.dtype())) return is_float(t.dtype()) ? Json(t.at(i)) : Json(static_cast<int64_t>(t.at(i)));
   const std::complex<float> z = t.values<std::complex<float>>()[static_cast<size_t>(i)];
   return Json::array({z.real(), z.imag()});

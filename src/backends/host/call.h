@@ -52,6 +52,16 @@ class IntReader {
   LoadIntFn load_;
   const std::byte* data_;
 };
+// U64 by value: an int64_t holds its bits alone.
+class UintReader {
+ public:
+  explicit UintReader(const std::byte* data) : load_(load_int_fn(DType::U64)), data_(data) {}
+  uint64_t operator[](int64_t index) const { return static_cast<uint64_t>(load_(data_, index)); }
+
+ private:
+  LoadIntFn load_;
+  const std::byte* data_;
+};
 class IntWriter {
  public:
   IntWriter(DType dtype, std::byte* data) : store_(store_int_fn(dtype)), data_(data) {}
@@ -121,6 +131,11 @@ class Call {
   Reader reader(int64_t i) const { return Reader(input(i).dtype, input(i).data); }
   Writer writer(int64_t i) const { return Writer(output(i).dtype, output(i).data); }
   IntReader int_reader(int64_t i) const { return IntReader(input(i).dtype, input(i).data); }
+  // Where the sign matters (order, division, mean): integers are read by this one if they are U64.
+  UintReader uint_reader(int64_t i) const {
+    RLX_ASSERT(input(i).dtype == DType::U64);
+    return UintReader(input(i).data);
+  }
   IntWriter int_writer(int64_t i) const { return IntWriter(output(i).dtype, output(i).data); }
 
   // The elements themselves, where the dtype is known.

@@ -23,11 +23,17 @@ void zip_float(const Call& call, const F& f) {
       call, call.reader(0), call.reader(1), [&](int64_t i, double v) { y.set(i, v); }, f);
 }
 
+// f takes two int64_t, or two uint64_t where the elements are U64.
 template <class F>
 void zip_int(const Call& call, const F& f) {
   const IntWriter y = call.int_writer(0);
-  zip(
-      call, call.int_reader(0), call.int_reader(1), [&](int64_t i, int64_t v) { y.set(i, v); }, f);
+  if (call.output(0).dtype == DType::U64)
+    zip(
+        call, call.uint_reader(0), call.uint_reader(1),
+        [&](int64_t i, uint64_t v) { y.set(i, static_cast<int64_t>(v)); }, f);
+  else
+    zip(
+        call, call.int_reader(0), call.int_reader(1), [&](int64_t i, int64_t v) { y.set(i, v); }, f);
 }
 
 // std::complex's operators take the C99 Annex G detours around infinities; the definition here is the plain formula.
@@ -50,35 +56,51 @@ void real(const Call& call, const Float& on_float, const Int& on_int) {
 }
 
 // Arithmetic on 64 bits that wraps; the writer keeps the low bits of narrower types.
-int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+template <class F>
+auto wrapping(const F& f) {
+  return
+      [f](auto a, auto b) { return static_cast<decltype(a)>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b))); };
+}
+
+struct IntDiv {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b == 0) fail(ErrorKind::kRuntime, "An integer is divided by 0.");
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return static_cast<T>(0 - static_cast<uint64_t>(a));  // the smallest integer / -1 wraps
+    return a / b;
+  }
+};
 
 // base^exponent by squaring, wrapping; a negative exponent follows integer division of 1.
-int64_t int_pow(int64_t base, int64_t exponent) {
-  if (exponent < 0) {
-    require(base != 0, "Integer 0 is raised to a negative power (", exponent, ").");
-    if (base == 1) return 1;
-    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+struct IntPow {
+  template <class T>
+  T operator()(T base, T exponent) const {
+    if constexpr (std::is_signed_v<T>)
+      if (exponent < 0) {
+        require(base != 0, "Integer 0 is raised to a negative power (", exponent, ").");
+        if (base == 1) return 1;
+        return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+      }
+    uint64_t result = 1, b = static_cast<uint64_t>(base);
+    for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, b *= b)
+      if (e & 1) result *= b;
+    return static_cast<T>(result);
   }
-  uint64_t result = 1, b = static_cast<uint64_t>(base);
-  for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, b *= b)
-    if (e & 1) result *= b;
-  return wrap(result);
-}
+};
 
 }  // namespace
 
 void add(const Call& call) {
   if (is_complex(call.output(0).dtype)) return zip_complex(call, [](auto a, auto b) { return a + b; });
   real(
-      call, [](double a, double b) { return a + b; },
-      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
+      call, [](double a, double b) { return a + b; }, wrapping([](uint64_t a, uint64_t b) { return a + b; }));
 }
 
 void sub(const Call& call) {
   if (is_complex(call.output(0).dtype)) return zip_complex(call, [](auto a, auto b) { return a - b; });
   real(
-      call, [](double a, double b) { return a - b; },
-      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); });
+      call, [](double a, double b) { return a - b; }, wrapping([](uint64_t a, uint64_t b) { return a - b; }));
 }
 
 void mul(const Call& call) {
@@ -87,8 +109,7 @@ void mul(const Call& call) {
       return std::complex<double>(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
     });
   real(
-      call, [](double a, double b) { return a * b; },
-      [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
+      call, [](double a, double b) { return a * b; }, wrapping([](uint64_t a, uint64_t b) { return a * b; }));
 }
 
 void div(const Call& call) {
@@ -99,28 +120,24 @@ void div(const Call& call) {
                                   (a.imag() * b.real() - a.real() * b.imag()) / norm);
     });
   real(
-      call, [](double a, double b) { return a / b; },
-      [](int64_t a, int64_t b) {
-        if (b == 0) fail(ErrorKind::kRuntime, "An integer is divided by 0.");
-        return b == -1 ? wrap(0 - static_cast<uint64_t>(a)) : a / b;  // the smallest integer / -1 wraps
-      });
+      call, [](double a, double b) { return a / b; }, IntDiv{});
 }
 
 void max(const Call& call) {
   real(
       call, [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
-      [](int64_t a, int64_t b) { return a > b ? a : b; });
+      [](auto a, auto b) { return a > b ? a : b; });
 }
 
 void min(const Call& call) {
   real(
       call, [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
-      [](int64_t a, int64_t b) { return a < b ? a : b; });
+      [](auto a, auto b) { return a < b ? a : b; });
 }
 
 void pow(const Call& call) {
   real(
-      call, [](double a, double b) { return std::pow(a, b); }, int_pow);
+      call, [](double a, double b) { return std::pow(a, b); }, IntPow{});
 }
 
 }  // namespace rlx::reference

@@ -15,11 +15,13 @@ void compare_elements(const Call& call, const X& a, const X& b, const F& f) {
   for (int64_t i = 0; i < n; ++i, walk.next()) y[i] = f(a[walk.offset(0)], b[walk.offset(1)]);
 }
 
-// Floats as double, everything else as int64: both hold every value of their dtypes.
+// Floats as double, U64 as uint64_t, everything else as int64_t: they hold every value of their dtypes.
 template <class F>
 void compare_real(const Call& call, const F& f) {
   if (is_float(call.input(0).dtype))
     compare_elements(call, call.reader(0), call.reader(1), f);
+  else if (call.input(0).dtype == DType::U64)
+    compare_elements(call, call.uint_reader(0), call.uint_reader(1), f);
   else
     compare_elements(call, call.int_reader(0), call.int_reader(1), f);
 }

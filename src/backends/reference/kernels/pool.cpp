@@ -27,11 +27,15 @@ void pool(const Call& call, const X& x, const Y& y, T identity, const F& f, cons
     }
 }
 
+// g takes two int64_t, or two uint64_t where the elements are U64.
 template <class F, class G>
 void pool_real(const Call& call, double identity, const F& f, int64_t int_identity, const G& g) {
   const auto as_is = [](const WindowWalk&, int64_t, auto value, int64_t) { return value; };
+  const auto as_bits = [](const WindowWalk&, int64_t, uint64_t value, int64_t) { return static_cast<int64_t>(value); };
   if (is_float(call.output(0).dtype))
     pool(call, call.reader(0), call.writer(0), identity, f, as_is);
+  else if (call.output(0).dtype == DType::U64)
+    pool(call, call.uint_reader(0), call.int_writer(0), static_cast<uint64_t>(int_identity), g, as_bits);
   else
     pool(call, call.int_reader(0), call.int_writer(0), int_identity, g, as_is);
 }
@@ -41,25 +45,25 @@ void pool_real(const Call& call, double identity, const F& f, int64_t int_identi
 void pool_max(const Call& call) {
   pool_real(
       call, -INFINITY, [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
-      smallest_int(call.output(0).dtype), [](int64_t a, int64_t b) { return a > b ? a : b; });
+      smallest_int(call.output(0).dtype), [](auto a, auto b) { return a > b ? a : b; });
 }
 
 void pool_min(const Call& call) {
   pool_real(
       call, INFINITY, [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
-      largest_int(call.output(0).dtype), [](int64_t a, int64_t b) { return a < b ? a : b; });
+      largest_int(call.output(0).dtype), [](auto a, auto b) { return a < b ? a : b; });
 }
 
 void pool_sum(const Call& call) {
   pool_real(
       call, 0.0, [](double a, double b) { return a + b; }, 0,
-      [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
+      [](auto a, auto b) { return static_cast<decltype(a)>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
 }
 
 void pool_prod(const Call& call) {
   pool_real(
       call, 1.0, [](double a, double b) { return a * b; }, 1,
-      [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
+      [](auto a, auto b) { return static_cast<decltype(a)>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
 }
 
 void pool_mean(const Call& call) {

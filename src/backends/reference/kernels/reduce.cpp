@@ -14,7 +14,10 @@ namespace {
 using Complex = std::complex<double>;
 __extension__ using Wide = __int128;  // the sum of any number of 64-bit integers that fit in memory
 
-int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+template <class T, class F>
+T wrapping(T a, T b, const F& f) {
+  return static_cast<T>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+}
 
 // The operand in order; step(result index, operand index).
 template <class Step>
@@ -63,10 +66,15 @@ void reduce_float(const Call& call, double identity, const Combine& combine, con
   reduce<double>(call, call.reader(0), identity, combine, [&](int64_t i, double v) { y.set(i, finish(v)); });
 }
 
+// combine takes two int64_t, or two uint64_t where the elements are U64.
 template <class Combine>
 void reduce_int(const Call& call, int64_t identity, const Combine& combine) {
   const IntWriter y = call.int_writer(0);
-  reduce<int64_t>(call, call.int_reader(0), identity, combine, [&](int64_t i, int64_t v) { y.set(i, v); });
+  if (call.input(0).dtype == DType::U64)
+    reduce<uint64_t>(call, call.uint_reader(0), static_cast<uint64_t>(identity), combine,
+                     [&](int64_t i, uint64_t v) { y.set(i, static_cast<int64_t>(v)); });
+  else
+    reduce<int64_t>(call, call.int_reader(0), identity, combine, [&](int64_t i, int64_t v) { y.set(i, v); });
 }
 
 template <class Combine>
@@ -87,6 +95,7 @@ bool copied(const Call& call) {
 
 constexpr auto kKeep = [](double v) { return v; };
 constexpr auto kAdd = [](auto a, auto b) { return a + b; };
+constexpr auto kMultiply = [](auto a, auto b) { return a * b; };
 
 }  // namespace
 
@@ -95,7 +104,7 @@ void reduce_sum(const Call& call) {
   const DType dtype = call.output(0).dtype;
   if (is_complex(dtype)) return reduce_complex(call, 0, kAdd);
   if (is_float(dtype)) return reduce_float(call, 0, kAdd, kKeep);
-  reduce_int(call, 0, [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
+  reduce_int(call, 0, [](auto a, auto b) { return wrapping(a, b, kAdd); });
 }
 
 void reduce_mean(const Call& call) {
@@ -107,7 +116,11 @@ void reduce_mean(const Call& call) {
   if (is_float(dtype)) return reduce_float(call, 0, kAdd, [&](double v) { return v / count; });
   if (n == 0) fail(ErrorKind::kRuntime, "The mean of 0 integers is not defined.");
   const IntWriter y = call.int_writer(0);
-  reduce<Wide>(call, call.int_reader(0), 0, kAdd, [&](int64_t i, Wide v) { y.set(i, static_cast<int64_t>(v / n)); });
+  const auto set = [&](int64_t i, Wide v) { y.set(i, static_cast<int64_t>(v / n)); };
+  if (dtype == DType::U64)
+    reduce<Wide>(call, call.uint_reader(0), 0, kAdd, set);
+  else
+    reduce<Wide>(call, call.int_reader(0), 0, kAdd, set);
 }
 
 void reduce_max(const Call& call) {
@@ -116,7 +129,7 @@ void reduce_max(const Call& call) {
   if (is_float(dtype))
     return reduce_float(
         call, -INFINITY, [](double a, double b) { return std::isnan(a) || a >= b ? a : b; }, kKeep);
-  reduce_int(call, smallest_int(dtype), [](int64_t a, int64_t b) { return a > b ? a : b; });
+  reduce_int(call, smallest_int(dtype), [](auto a, auto b) { return a > b ? a : b; });
 }
 
 void reduce_min(const Call& call) {
@@ -125,7 +138,7 @@ void reduce_min(const Call& call) {
   if (is_float(dtype))
     return reduce_float(
         call, INFINITY, [](double a, double b) { return std::isnan(a) || a <= b ? a : b; }, kKeep);
-  reduce_int(call, largest_int(dtype), [](int64_t a, int64_t b) { return a < b ? a : b; });
+  reduce_int(call, largest_int(dtype), [](auto a, auto b) { return a < b ? a : b; });
 }
 
 void reduce_prod(const Call& call) {
@@ -135,10 +148,8 @@ void reduce_prod(const Call& call) {
     return reduce_complex(call, 1, [](Complex a, Complex b) {
       return Complex(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
     });
-  if (is_float(dtype))
-    return reduce_float(
-        call, 1, [](double a, double b) { return a * b; }, kKeep);
-  reduce_int(call, 1, [](int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
+  if (is_float(dtype)) return reduce_float(call, 1, kMultiply, kKeep);
+  reduce_int(call, 1, [](auto a, auto b) { return wrapping(a, b, kMultiply); });
 }
 
 }  // namespace rlx::reference

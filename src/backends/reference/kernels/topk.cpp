@@ -14,6 +14,7 @@ namespace {
 
 bool is_nan(double v) { return std::isnan(v); }
 bool is_nan(int64_t) { return false; }
+bool is_nan(uint64_t) { return false; }
 
 // NaN counts as the largest value there is.
 template <class T>
@@ -61,6 +62,8 @@ void arg(const Call& call, const X& x, bool largest) {
 void arg(const Call& call, bool largest) {
   if (is_float(call.input(0).dtype))
     arg(call, call.reader(0), largest);
+  else if (call.input(0).dtype == DType::U64)
+    arg(call, call.uint_reader(0), largest);
   else
     arg(call, call.int_reader(0), largest);
 }
@@ -83,10 +86,14 @@ void topk(const Call& call) {
   } else {
     const IntReader x = call.int_reader(0);
     const IntWriter y = call.int_writer(0);
-    top(call, x, [&](int64_t to, int64_t from, int64_t i) {
+    const auto set = [&](int64_t to, int64_t from, int64_t i) {
       if (values) y.set(to, x[from]);
       if (indices) index.set(to, i);
-    });
+    };
+    if (call.input(0).dtype == DType::U64)
+      top(call, call.uint_reader(0), set);
+    else
+      top(call, x, set);
   }
 }
 
