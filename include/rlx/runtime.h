@@ -115,8 +115,18 @@ struct RunStats {
   int64_t full_extent_runs = 0;  // runs with an active extent that had to use the full one
 };
 
+// One step of a run as it was executed, for traces.
+struct StepTrace {
+  StepInfo step;
+  bool once = false;                 // it prepares weights, and runs again only when they change
+  double flops = 0, bytes = 0;       // a multiply-add counts two; operands and results count once
+  int threads = 1;                   // that its kernel may use, the caller included
+  int64_t begin_ns = 0, end_ns = 0;  // of std::chrono::steady_clock
+};
+
 struct RunOptions {
-  std::vector<std::string> outputs;  // which ones to return; empty: all
+  std::vector<std::string> outputs;         // which ones to return; empty: all
+  std::vector<StepTrace>* trace = nullptr;  // takes an entry for each step that runs, in that order
 };
 
 // A compiled graph with its weights and states.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "passes/pipeline.h"
+#include "rlx/log.h"
 #include "rlx/ops/leaves.h"
 
 namespace rlx::passes {
@@ -161,7 +162,9 @@ OptimizeResult optimize(Graph graph, const PassContext& context) {
   for (const std::string& name : skip) require(find_pass(name) != nullptr, "There is no pass '", name, "' to skip.");
   const Graph user = result.graph;
   result.report.before = count_ops(user);
+  const auto of = static_cast<double>(pipeline().size());
   for (const Pass& pass : pipeline()) {
+    progress("compiling", static_cast<double>(&pass - pipeline().data()) / of);
     if (std::find(skip.begin(), skip.end(), pass.name) != skip.end()) continue;
     if (pass.wanted != nullptr && !pass.wanted(context)) continue;
     PassRecord record;

@@ -35,9 +35,9 @@ class DeviceProgram {
   // every step honours it.
   virtual bool set_active_sizes(const std::optional<DimBinding>& sizes) = 0;
 
-  virtual void run() = 0;
-  virtual const Tensor& output(size_t index) = 0;  // valid until the next run
-  virtual Tensor read_input(size_t index) = 0;     // a copy of what a feed left there
+  virtual void run(std::vector<StepTrace>* trace = nullptr) = 0;  // takes an entry per step, as RunOptions says
+  virtual const Tensor& output(size_t index) = 0;                 // valid until the next run
+  virtual Tensor read_input(size_t index) = 0;                    // a copy of what a feed left there
 
   virtual Tensor read_state(size_t index) = 0;
   virtual void set_state(size_t index, const Tensor& value) = 0;

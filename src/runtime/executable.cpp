@@ -150,6 +150,7 @@ struct Executable::Impl {
       for (size_t i = 0; i < states.size(); ++i)
         if (!states[i]) states[i] = program->read_state(i);
     if (program) pull_fed_handles();
+    progress("planning the program", -1);
     std::unique_ptr<DeviceProgram> next = backend->compile(optimized->graph, manifest, sizes, options);
     if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next->plan()));
     const DimBinding complete = graph->symbols().complete(sizes);
@@ -249,7 +250,7 @@ struct Executable::Impl {
     if (!binding || *binding != next) compile_for(next);
   }
 
-  void run(std::span<const Tensor* const> given) {
+  void run(std::span<const Tensor* const> given, std::vector<StepTrace>* trace = nullptr) {
     prepare(given);
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i]) {
@@ -259,7 +260,7 @@ struct Executable::Impl {
       }
       input_set[i] = true;
     }
-    program->run();
+    program->run(trace);
     ++stats.runs;
     if (!extent_honoured) ++stats.full_extent_runs;
   }
@@ -314,7 +315,7 @@ NamedTensors Executable::run(const NamedTensors& inputs, const RunOptions& optio
   for (const std::string& name : options.outputs) wanted.push_back(find_port(impl_->manifest.outputs, name, "output"));
   if (options.outputs.empty())
     for (size_t i = 0; i < impl_->manifest.outputs.size(); ++i) wanted.push_back(i);
-  impl_->run(given);
+  impl_->run(given, options.trace);
   NamedTensors out;
   for (const size_t i : wanted) out[impl_->manifest.outputs[i].name] = impl_->program->output(i).clone();
   return out;

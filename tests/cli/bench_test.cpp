@@ -1,4 +1,4 @@
-// rlx bench: the shapes of real models and the cases that op_tests writes.
+// rlx bench: whole models, the shapes of real ones and the cases that op_tests writes.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -6,6 +6,7 @@
 #include "core/npy.h"
 #include "rlx/tensor.h"
 #include "support/temp_folder.h"
+#include "times.h"
 #include "tool.h"
 
 namespace rlx::test {
@@ -54,6 +55,41 @@ TEST(Bench, SaysWhatIsWrongInOneSentence) {
   const ToolResult nowhere = run_tool("bench --op round --cases /nowhere");
   EXPECT_EQ(nowhere.code, 1);
   EXPECT_NE(nowhere.err.find("Folder '/nowhere' is not there"), std::string::npos) << nowhere.err;
+}
+
+TEST(BenchModel, MeasuresWholeRuns) {
+  const std::string mlp = str("bench ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=8 ");
+  const ToolResult r = run_tool(mlp + "--warmup 2 --runs 7 --threads 1 --device cpu --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const auto b = r.json();
+  EXPECT_EQ(b["runs"], 7);
+  EXPECT_EQ(b["warmup"], 2);
+  EXPECT_EQ(b["device"], "cpu");
+  EXPECT_EQ(b["threads"], 1);
+  EXPECT_EQ(b["inputs"][0]["shape"], nlohmann::json({8, 16}));
+  for (const char* field : {"load_ms", "compile_ms", "first_run_ms", "min_ms", "runs_per_s", "flops", "gflop_per_s"})
+    EXPECT_GT(b[field], 0) << field;
+  EXPECT_LE(b["min_ms"], b["median_ms"]);
+  EXPECT_LE(b["median_ms"], b["p90_ms"]);
+  EXPECT_GT(b["peak_bytes"], 1 << 20);
+  EXPECT_GE(b["peak_bytes"], b["arena_bytes"]);
+  const ToolResult text = run_tool(mlp + "--seconds 0.05");
+  ASSERT_EQ(text.code, 0) << text.err;
+  for (const char* word : {"median", "p90", "min", "throughput", "peak memory", "compile"})
+    EXPECT_NE(text.out.find(word), std::string::npos) << text.out;
+}
+
+TEST(BenchModel, TimesAreOrderStatistics) {
+  cli::Times times;
+  for (const double ms : {5, 1, 9, 3, 7, 2, 8, 4, 10, 6}) times.add(ms);
+  EXPECT_EQ(times.min(), 1);
+  EXPECT_EQ(times.median(), 5.5);
+  EXPECT_EQ(times.p90(), 9);
+  cli::Times one;
+  one.add(4);
+  EXPECT_EQ(one.p90(), 4);
+  EXPECT_EQ(one.median(), 4);
 }
 
 }  // namespace rlx::test

@@ -26,7 +26,7 @@ class CliErrors : public testing::Test {
 TEST_F(CliErrors, FilesThatAreNotThere) {
   std::filesystem::create_directory(folder.path("folder.rlx"));
   folder.write("model.txt", kToyGraph);
-  for (const std::string command : {"run ", "info ", "check "}) {
+  for (const std::string command : {"run ", "info ", "check ", "bench "}) {
     expect(command + folder.path("none.rlx"), 1, "none.rlx' cannot be opened (No such file or directory).");
     expect(command + folder.path("folder.rlx"), 1, "it is a directory");
     expect(command + folder.path("model.txt"), 1, "model.txt' is not a graph that rlx can load");
@@ -37,7 +37,7 @@ TEST_F(CliErrors, FilesThatAreNotThere) {
 
 TEST_F(CliErrors, MalformedTextNamesThePlace) {
   folder.write("bad.rlx", "graph @g {\n  %x = input() : [2] f32\n  %y = no_such_op(%x) : [2] f32\n  return %y\n}\n");
-  for (const std::string command : {"run ", "info ", "check "})
+  for (const std::string command : {"run ", "info ", "check ", "bench "})
     expect(command + folder.path("bad.rlx"), 1, "bad.rlx:3:8: There is no op 'no_such_op'.");
   folder.write("type.rlx", "graph @g {\n  %x = input() : [2] f32\n  %y = neg(%x) : [3] f32\n  return %y\n}\n");
   expect("run " + folder.path("type.rlx"), 1, "at %y (neg)");
@@ -80,12 +80,14 @@ TEST_F(CliErrors, TruncatedArrays) {
 }
 
 TEST_F(CliErrors, InputsParamsAndSizesThatAreNotGiven) {
-  expect("run " + toy, 1, "Params are not set: 'w' ([4] f32).");
-  expect("run " + toy + " --random-params", 1, "Inputs are not given: 'x' ([?0, 4] f32), 'n' ([] i64).");
-  expect("run " + toy + " --random-params --dim batch=2", 1, "Inputs are not given: 'x'");
-  expect(run_toy, 1, "Input 'x' ([?0, 4] f32) cannot be random without a size for ?0 ('batch'); give it with --dim.");
+  const std::string both =
+      "rlx: Inputs are not given: 'x' ([batch, 4] f32), 'n' ([] i64); --input NAME=SOURCE gives one, "
+      "--random-inputs all.\n";
+  EXPECT_EQ(run_tool("run " + toy).err, both);
+  EXPECT_EQ(run_tool("run " + toy + " --random-params --dim batch=2").err, both);
+  expect("run " + toy + " --input x=random:2x4", 1, "Inputs are not given: 'n' ([] i64);");
+  expect("run " + toy + " --random-inputs --dim batch=1", 1, "Params are not set: 'w' ([4] f32).");
   expect("info " + toy + " --plan", 1, "Symbols without a size (?0 ('batch'))");
-  expect("check " + toy, 1, "?0 ('batch')");
 }
 
 TEST_F(CliErrors, Devices) {
@@ -120,7 +122,7 @@ TEST_F(CliErrors, FaultsOfARunAreMessages) {
 TEST_F(CliErrors, WrongUsageIsTwo) {
   expect("", 2, "rlx --help");
   expect("frobnicate", 2, "There is no command 'frobnicate'.");
-  expect("run", 2, "GRAPH is required");
+  expect("run", 2, "MODEL is required");
   expect("run " + toy + " --frobnicate", 2, "--frobnicate");
   expect("run " + toy + " " + toy, 2, "toy.rlx");
   expect("run " + toy + " --repeat 0", 2, "--repeat");
@@ -128,6 +130,10 @@ TEST_F(CliErrors, WrongUsageIsTwo) {
   expect("run " + toy + " --random-inputs=x", 2, "the seed 'x' is not a whole number from 0");
   expect("run " + toy + " --device", 2, "--device");
   expect("check " + toy + " --seed x", 2, "--seed");
+  expect("bench", 2, "MODEL, or --op NAME, is required");
+  expect("bench " + toy + " --op softmax", 2, "excludes");
+  expect("bench " + toy + " --runs 0", 2, "--runs");
+  expect("trace " + toy, 2, "OUT is required");
   expect("ops --json --markdown", 2, "excludes");
 }
 

@@ -26,7 +26,7 @@ TEST_F(Cli, VersionAndHelpSucceed) {
   const ToolResult version = run_tool("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_TRUE(version.out.starts_with("rlx 0.")) << version.out;
-  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices ", "bench "}) {
+  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices ", "bench ", "trace "}) {
     const ToolResult help = run_tool(command + "--help");
     EXPECT_EQ(help.code, 0);
     EXPECT_EQ(help.err, "");
@@ -184,15 +184,29 @@ TEST_F(Cli, CheckComparesEveryWayWithTheEvaluator) {
   ASSERT_EQ(r.code, 0) << r.err << r.out;
   const json checks = r.json()["checks"];
   EXPECT_EQ(r.json()["ok"], true);
-  std::vector<std::string> ways;
+  std::vector<std::string> ways, cpu_ways;
   for (const json& c : checks) {
+    (c["device"] == "reference" ? ways : cpu_ways).push_back(c["way"]);
+    EXPECT_EQ(c["nodes"].size(), c["values"]) << c;
     if (c["device"] != "reference") continue;
-    ways.push_back(c["way"]);
     EXPECT_EQ(c["worst"]["max_abs"], 0) << c;
     EXPECT_EQ(c["values"], 4) << c;  // 4 computed values; 3 outputs and a state
   }
   EXPECT_EQ(ways, (std::vector<std::string>{"every value kept", "planned", "no_reuse", "poison", "schedule=source"}));
-  EXPECT_TRUE(contains(run_tool(str("check ", toy, " --dim batch=3")).out, "ok: "));
+  ways.insert(ways.end(), {"the passes alone, on the evaluator", "after the passes, every value kept"});
+  EXPECT_EQ(cpu_ways, ways);
+  EXPECT_TRUE(contains(run_tool(str("check ", toy, " --dim batch=3")).out, "ok: 12 ways agree"));
+  EXPECT_TRUE(contains(run_tool(str("check ", toy, " --dim batch=3 --device cpu")).out, "ok: 7 ways agree"));
+}
+
+TEST_F(Cli, CheckListsTheWorstNodes) {
+  const std::string mlp = RLX_SOURCE_DIR "/examples/mlp.rlx";
+  const ToolResult r = run_tool(str("check ", mlp, " --dim batch=4 --device cpu --worst 2"));
+  ASSERT_EQ(r.code, 0) << r.out;
+  const size_t table = r.out.find("worst nodes");
+  ASSERT_NE(table, r.out.npos) << r.out;
+  const size_t next = r.out.find("\ncpu, planned", table);
+  EXPECT_EQ(std::count(r.out.begin() + static_cast<long>(table), r.out.begin() + static_cast<long>(next), '\n'), 2);
 }
 
 TEST_F(Cli, ScheduleShowsKernelsAndPasses) {

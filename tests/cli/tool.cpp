@@ -12,8 +12,9 @@ ToolResult run_shell(const std::string& command) {
   const TempFolder folder;
   // RLX_… switches of whoever runs the tests must not change what the tool does.
   const std::string whole =
-      str("unset RLX_DEVICE RLX_SCHEDULE RLX_NO_REUSE RLX_NO_IN_PLACE RLX_VERIFY_PLAN RLX_POISON; (", command, ") 2>",
-          folder.path("err"));
+      str("unset RLX_DEVICE RLX_THREADS RLX_PRECISION RLX_SKIP_PASSES RLX_SCHEDULE RLX_NO_REUSE RLX_NO_IN_PLACE "
+          "RLX_VERIFY_PLAN RLX_POISON; (",
+          command, ") 2>", folder.path("err"));
   FILE* pipe = ::popen(whole.c_str(), "r");
   if (pipe == nullptr) fail(ErrorKind::kUnavailable, "popen failed.");
   ToolResult result;

@@ -8,6 +8,10 @@ mkdir -p "$folder"
 case $target in
   npy_fuzz) pattern='\.np[yz]$' ;;
   text_fuzz) pattern='\.rlx$' ;;
+  wav_fuzz)  # no test has a file of its own: stereo of 16 bits, mono floats with a chunk before them
+    printf 'RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\1\0\2\0\x40\x1f\0\0\0\x7d\0\0\4\0\x10\0data\x8\0\0\0\1\2\3\4\5\6\7\x8' > "$folder/stereo"
+    printf 'RIFF\x34\0\0\0WAVELIST\3\0\0\0odd\0fmt \x10\0\0\0\3\0\1\0\x40\x1f\0\0\0\x7d\0\0\4\0\x20\0data\4\0\0\0\0\0\0?' > "$folder/floats"
+    pattern='\.wav$' ;;
   *) echo "seeds.sh: there are no seeds for target '$target'." >&2; exit 1 ;;
 esac
 find "$root/tests" "$root/examples" -type f 2>/dev/null | grep -E "$pattern" | while read -r file; do

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/peaks.h"
 #include "backends/host/pool.h"
+#include "bench_model.h"
 #include "bench_shapes.h"
 #include "common.h"
 #include "core/npy.h"
@@ -210,27 +211,58 @@ int bench(const BenchArgs& args, std::string& out) {
 }  // namespace
 
 void add_bench(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("bench", "measure ops beside the machine's peaks");
+  CLI::App* sub = app.add_subcommand("bench", "measure a model, or single ops beside the machine's peaks");
   auto args = std::make_shared<BenchArgs>();
-  add_value(*sub, "--op", args->op, "NAME", "the op, or 'all'")->required();
-  add_value(*sub, "--device", args->device, "NAME", "where to run; by default the best device");
-  sub->add_option("--threads", args->threads, "threads of the cpu device; by default all cores")->type_name("N");
-  sub->add_option("--seconds", args->seconds, "how long to repeat each case (0.3)")->type_name("S");
+  auto model = std::make_shared<BenchModelArgs>();
+  CLI::Option* path = add_model_option(*sub, model->path)->required(false);
+  CLI::Option* op = add_value(*sub, "--op", args->op, "NAME", "instead of a model, an op, or 'all'")->excludes(path);
+  add_feed_options(*sub, model->feed);
+  sub->add_option("--seed", model->seed, "of the inputs and params that are not given; by default 0")->option_text("N");
+  sub->add_option("--warmup", model->warmup, "runs before the measured ones, after the first; by default 1")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+      ->option_text("N");
+  sub->add_option("--runs", model->runs, "how many runs to measure; by default as many as fit into --seconds")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->option_text("N");
+  CLI::Option* seconds =
+      sub->add_option("--seconds", args->seconds, "how long to measure: a model 3, each case of an op 0.3 by default")
+          ->option_text("S");
+  add_target_options(*sub, model->target);
   add_value(*sub, "--cases", args->cases, "DIR",
-            "take the tests' cases from here, as op_tests --write_cases=DIR writes them");
-  sub->add_flag("--no-cases", args->no_cases, "measure the shapes of real models only")->excludes("--cases");
+            "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
+      ->needs(op);
+  sub->add_flag("--no-cases", args->no_cases, "of ops: measure the shapes of real models only")
+      ->excludes("--cases")
+      ->needs(op);
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
-      "Times are the best of all repetitions and their median. GFLOP/s count a multiply-add as two; GB/s count every\n"
-      "operand and result once. Peaks are measured first: multiply-adds in registers, memcpy and reads of 256 MiB.\n"
+      "A model's times are those of whole runs; the first run, which prepares weights, stands apart. p90 is what nine\n"
+      "runs of ten stay within, throughput follows from the median, and peak memory is all that the process has had.\n"
+      "An op's times are the best of all repetitions and their median. GFLOP/s count a multiply-add as two; GB/s "
+      "count\n"
+      "every operand and result once. Peaks are measured first: multiply-adds in registers, memcpy and reads of 256 "
+      "MiB.\n"
       "Measured are the op's shapes in real models, and the cases of its tests: op_tests of this build tree (or else "
       "of\n"
       "build/dev) writes them into a folder that is removed afterwards.\n"
       "\n"
       "Examples:\n"
+      "  rlx bench examples/mlp.rlx --dim batch=64\n"
+      "  rlx bench examples/mlp.rlx --input x=x.npy --warmup 10 --runs 1000 --json\n"
       "  rlx bench --op softmax\n"
       "  rlx bench --op all --no-cases --threads 1 --json\n");
-  sub->callback([args, &work] { work = [args](std::string& out) { return bench(*args, out); }; });
+  sub->callback([=, &work] {
+    if (path->count() == 0 && op->count() == 0) throw CLI::RequiredError("MODEL, or --op NAME,");
+    if (path->count() > 0) {
+      model->json = args->json;
+      if (seconds->count() > 0) model->seconds = args->seconds;
+      work = [model](std::string& out) { return bench_model(*model, out); };
+      return;
+    }
+    args->device = model->target.device;
+    args->threads = model->target.threads;
+    work = [args](std::string& out) { return bench(*args, out); };
+  });
 }
 
 }  // namespace rlx::cli

@@ -2,16 +2,17 @@
 //
 // Keeping every value makes each one an output, so that the first wrong node can be named; but it also takes from the
 // memory plan what could go wrong with it (nothing is reused) and from backends their fusions. So the graph also runs
-// as it is, planned in several ways, and its outputs and new states are compared.
+// as it is, planned in several ways, and its outputs and new states are compared; and the graph that the passes make of
+// it is checked like a graph of its own, so that a wrong fused node has a name too.
 #include <algorithm>
 #include <unordered_map>
 
 #include "backends/reference/evaluate.h"
-#include "common.h"
 #include "compare.h"
-#include "feed.h"
+#include "model_access.h"
+#include "passes/pipeline.h"
+#include "rlx/log.h"
 #include "rlx/ops/leaves.h"
-#include "runtime/device_program.h"
 
 namespace rlx::cli {
 
@@ -19,14 +20,15 @@ namespace {
 
 struct CheckArgs {
   std::string path;
+  TargetArgs target;
   FeedArgs feed;
   uint64_t seed = 0;
+  size_t worst = 5;  // nodes to list
   bool json = false;
 };
 
 // A value of the graph, and what the evaluator says it is.
 struct Expected {
-  ValueId id;
   std::string node, op;
   Tensor value;
 };
@@ -50,41 +52,54 @@ const Way kWays[] = {
     {"poison", false, [](CompileOptions& o) { o.poison = true; }},
     {"schedule=source", false, [](CompileOptions& o) { o.schedule = ScheduleOrder::kSource; }},
 };
+// Of the graph that the passes have made.
+const Way kAfterPasses = {"after the passes, every value kept", true, [](CompileOptions& o) {
+                            for (const passes::Pass& pass : passes::pipeline()) o.skip_passes.emplace_back(pass.name);
+                          }};
 
 struct Outcome {
   std::string device, way;
-  int64_t values = 0;
-  std::optional<Finding> worst, first_wrong;
-  std::string error;  // it could not be run
-  bool ok() const { return error.empty() && !first_wrong; }
+  std::vector<Finding> findings;  // one per value, in topological order
+  std::string error;              // it could not be run
+
+  const Finding* worst() const {
+    const auto it = std::max_element(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+      return a.diff.max_rel < b.diff.max_rel;
+    });
+    return it == findings.end() ? nullptr : &*it;
+  }
+  const Finding* first_wrong() const {
+    const auto it = std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return !f.diff.ok(); });
+    return it == findings.end() ? nullptr : &*it;
+  }
+  bool ok() const { return error.empty() && first_wrong() == nullptr; }
 };
 
 void judge(const Expected& expected, const Tensor& actual, Outcome& outcome) {
-  const Finding f{expected.node, expected.op, expected.value.type(), compare(actual, expected.value)};
-  ++outcome.values;
-  if (!outcome.worst || f.diff.max_rel > outcome.worst->diff.max_rel) outcome.worst = f;
-  if (!f.diff.ok() && !outcome.first_wrong) outcome.first_wrong = f;
+  outcome.findings.push_back({expected.node, expected.op, expected.value.type(), compare(actual, expected.value)});
 }
 
 class Checker {
  public:
-  Checker(Graph graph, Feed feed) : graph_(std::move(graph)), feed_(std::move(feed)) {
+  Checker(Graph graph, const Feed& feed, const TargetArgs& target)
+      : graph_(std::move(graph)), feed_(feed), target_(target) {
     for (const Node& node : graph_.nodes())
       if (!node.op->traits.leaf)
         for (const Result& r : node.results) kept_.push_back(r.id);
     evaluate();
   }
 
+  const Graph& graph() const { return graph_; }
+
   Outcome run(const std::string& device, const Way& way) const {
     Outcome outcome{.device = device, .way = way.name};
+    progress(str("checking ", device, ", ", way.name), -1);
     try {
-      CompileOptions options;  // not the environment's: each way says what it is
-      options.device = device;
-      options.dims = feed_.dims;
-      way.apply(options);
-      Executable executable = compile(way.keep_all ? keeping(kept_) : graph_, options);
-      for (const auto& [name, tensor] : feed_.params) executable.set_param(name, tensor);
-      const NamedTensors results = executable.run(feed_.inputs);
+      Executable executable = compile(way.keep_all ? keeping(kept_) : graph_, options_for(device, way));
+      for (const Port& p : executable.params()) executable.set_param(p.name, feed_.params.at(p.name));
+      NamedTensors inputs;
+      for (const Port& p : executable.inputs()) inputs[p.name] = feed_.inputs.at(p.name);
+      const NamedTensors results = executable.run(inputs);
       if (way.keep_all) {
         for (const ValueId id : kept_) judge(expected_.at(id), results.at(output_name(id)), outcome);
       } else {
@@ -93,6 +108,28 @@ class Checker {
     } catch (const Error& e) {
       outcome.error = e.what();
     }
+    return outcome;
+  }
+
+  CompileOptions options_for(const std::string& device, const Way& way) const {
+    CompileOptions options;  // not the environment's: each way says what it is
+    options.device = device;
+    options.threads = target_.threads;
+    options.dims = feed_.dims;
+    way.apply(options);
+    return options;
+  }
+
+  // Are the outputs and new states of `other`, which passes have made of this graph, the same? Both as the evaluator
+  // sees them.
+  Outcome compare_with(const Checker& other, const std::string& device) const {
+    Outcome outcome{.device = device, .way = "the passes alone, on the evaluator"};
+    for (size_t i = 0; i < graph_.outputs().size(); ++i)
+      judge(expected_.at(graph_.outputs()[i].value), other.expected_.at(other.graph_.outputs()[i].value).value,
+            outcome);
+    for (size_t i = 0; i < graph_.updates().size(); ++i)
+      judge(expected_.at(graph_.updates()[i].value), other.expected_.at(other.graph_.updates()[i].value).value,
+            outcome);
     return outcome;
   }
 
@@ -109,6 +146,7 @@ class Checker {
 
   // Every value, and the leaves that are outputs or new states.
   void evaluate() {
+    progress("evaluating", -1);
     std::vector<ValueId> ids = kept_;
     for (const Output& o : graph_.outputs()) ids.push_back(o.value);
     for (const StateUpdate& u : graph_.updates()) ids.push_back(u.value);
@@ -125,8 +163,7 @@ class Checker {
     }
     std::vector<Tensor> values = reference::evaluate(bound, inputs, feed_.params, states);
     for (size_t i = 0; i < ids.size(); ++i)
-      expected_[ids[i]] = {ids[i], graph_.label(ids[i]), std::string(graph_.node_of(ids[i]).op->name),
-                           std::move(values[i])};
+      expected_[ids[i]] = {graph_.label(ids[i]), std::string(graph_.node_of(ids[i]).op->name), std::move(values[i])};
   }
 
   // In topological order, so that the first wrong one is the earliest.
@@ -142,18 +179,34 @@ class Checker {
   }
 
   Graph graph_;
-  Feed feed_;
+  const Feed& feed_;
+  TargetArgs target_;
   std::vector<ValueId> kept_;  // what is computed, in topological order
   std::unordered_map<ValueId, Expected> expected_;
 };
+
+// The graph after a device's passes, node by node, and whether the passes have kept its meaning.
+void check_passes(const Checker& whole, const Feed& feed, const CheckArgs& args, const Backend& backend,
+                  std::vector<Outcome>& outcomes) {
+  if (backend.claims == nullptr) return;  // it has none
+  const std::string device(backend.name);
+  try {
+    const CompileOptions options = whole.options_for(device, kWays[0]);
+    const Checker after(optimize_for(backend, whole.graph(), options).graph, feed, args.target);
+    outcomes.push_back(whole.compare_with(after, device));
+    outcomes.push_back(after.run(device, kAfterPasses));
+  } catch (const Error& e) {
+    outcomes.push_back({.device = device, .way = kAfterPasses.name, .error = e.what()});
+  }
+}
 
 std::string finding_text(const Finding& f) {
   return str(f.node, " (", f.op, ", ", f.type, "), max abs ", number_text(f.diff.max_abs), ", max rel ",
              number_text(f.diff.max_rel));
 }
 
-Json finding_json(const std::optional<Finding>& f) {
-  if (!f) return {};
+Json finding_json(const Finding* f) {
+  if (f == nullptr) return {};
   Json out = {{"node", f->node}, {"op", f->op}};
   out.update(type_json(f->type));
   out["max_abs"] = f->diff.max_abs;  // infinity: null
@@ -162,45 +215,76 @@ Json finding_json(const std::optional<Finding>& f) {
   return out;
 }
 
-std::string outcome_text(const Outcome& o) {
+// The worst nodes, worst first; those that are equal are not listed.
+std::string worst_text(const Outcome& o, size_t most) {
+  std::vector<const Finding*> list;
+  for (const Finding& f : o.findings)
+    if (f.diff.max_abs != 0) list.push_back(&f);
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Finding* a, const Finding* b) { return a->diff.max_rel > b->diff.max_rel; });
+  if (list.size() > most) list.resize(most);
+  if (list.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {{"worst nodes", "op", "result", "max abs", "max rel", "limit"}};
+  for (const Finding* f : list)
+    rows.push_back({f->node, f->op, str(f->type), number_text(f->diff.max_abs), number_text(f->diff.max_rel),
+                    str(number_text(f->diff.limit), f->diff.ok() ? "" : "  WRONG")});
+  return table_text(rows, 4);
+}
+
+std::string outcome_text(const Outcome& o, size_t most) {
   std::string out = str(o.device, ", ", o.way, ": ");
   if (!o.error.empty()) return out + str("FAILED, ", o.error, "\n");
-  out += str(o.ok() ? "ok, " : "FAILED, ", o.values, o.values == 1 ? " value" : " values");
-  if (o.worst) out += o.worst->diff.max_abs == 0 ? std::string(", all equal") : ", worst " + finding_text(*o.worst);
-  if (o.first_wrong)
-    out += str("\n  first wrong: ", finding_text(*o.first_wrong), ", limit ", number_text(o.first_wrong->diff.limit));
-  return out + "\n";
+  const size_t values = o.findings.size();
+  out += str(o.ok() ? "ok, " : "FAILED, ", values, values == 1 ? " value" : " values");
+  if (const Finding* worst = o.worst())
+    out += worst->diff.max_abs == 0 ? std::string(", all equal") : ", worst " + finding_text(*worst);
+  if (const Finding* wrong = o.first_wrong())
+    out += str("\n  first wrong: ", finding_text(*wrong), ", limit ", number_text(wrong->diff.limit));
+  out += "\n";
+  const bool is_per_node = o.way == kWays[0].name || o.way == kAfterPasses.name;
+  return is_per_node && values > 1 ? out + worst_text(o, most) : out;
+}
+
+Json outcome_json(const Outcome& o) {
+  Json nodes = Json::array();
+  for (const Finding& f : o.findings) nodes.push_back(finding_json(&f));
+  return {{"device", o.device},
+          {"way", o.way},
+          {"ok", o.ok()},
+          {"values", o.findings.size()},
+          {"worst", finding_json(o.worst())},
+          {"first_wrong", finding_json(o.first_wrong())},
+          {"error", o.error.empty() ? Json() : Json(o.error)},
+          {"nodes", nodes}};
 }
 
 int check(CheckArgs args, std::string& out) {
   args.feed.random_inputs = args.feed.random_params = args.seed;
-  Graph graph = load(args.path);
-  verify(graph);
-  Feed feed = make_feed(graph, args.feed);
-  const Checker checker(std::move(graph), std::move(feed));
+  const ModelFile model(args.path);
+  verify(model.graph());
+  const Feed feed = make_feed(model.graph(), args.feed);
+  const Checker checker(model.graph(), feed, args.target);
 
+  const std::string only(
+      args.target.device.empty() || args.target.device == "auto" ? "" : choose_backend(args.target.device).name);
   std::vector<Outcome> outcomes;
-  for (const DeviceInfo& d : devices())
-    if (d.available)
-      for (const Way& way : kWays) outcomes.push_back(checker.run(d.name, way));
+  for (const Backend& backend : backends()) {
+    if (backend.unavailable().has_value() || (!only.empty() && backend.name != only)) continue;
+    for (const Way& way : kWays) outcomes.push_back(checker.run(std::string(backend.name), way));
+    check_passes(checker, feed, args, backend, outcomes);
+  }
 
   int64_t failed = 0;
   Json list = Json::array();
   std::string text;
   for (const Outcome& o : outcomes) {
     failed += o.ok() ? 0 : 1;
-    text += outcome_text(o);
-    list.push_back({{"device", o.device},
-                    {"way", o.way},
-                    {"ok", o.ok()},
-                    {"values", o.values},
-                    {"worst", finding_json(o.worst)},
-                    {"first_wrong", finding_json(o.first_wrong)},
-                    {"error", o.error.empty() ? Json() : Json(o.error)}});
+    text += outcome_text(o, args.worst);
+    if (args.json) list.push_back(outcome_json(o));
   }
   text += failed == 0 ? str("ok: ", outcomes.size(), " ways agree with the plain evaluator\n")
                       : str("FAILED: ", failed, " of ", outcomes.size(), " ways differ from the plain evaluator\n");
-  out += args.json ? dump({{"graph", args.path}, {"seed", args.seed}, {"ok", failed == 0}, {"checks", list}}) : text;
+  out += args.json ? dump({{"model", args.path}, {"seed", args.seed}, {"ok", failed == 0}, {"checks", list}}) : text;
   return failed == 0 ? 0 : 1;
 }
 
@@ -209,14 +293,21 @@ int check(CheckArgs args, std::string& out) {
 void add_check(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("check", "compare every backend with the plain evaluator, node by node");
   auto args = std::make_shared<CheckArgs>();
-  add_graph_option(*sub, args->path);
+  add_model_option(*sub, args->path);
   add_feed_options(*sub, args->feed);
   sub->add_option("--seed", args->seed, "of the inputs and params that are not given; by default 0")->option_text("N");
-  sub->add_flag("--json", args->json, "write JSON; an infinite difference is null");
+  sub->add_option("--worst", args->worst, "how many of the worst nodes to list; by default 5")->option_text("N");
+  add_target_options(*sub, args->target);
+  sub->add_flag("--json", args->json, "write JSON, every node of every way; an infinite difference is null");
   sub->footer(
-      "Each available device runs the graph with every value kept, as planned, without reuse of memory, with poisoned\n"
-      "memory and in source order; states start at zero. A value is wrong when it differs by more than 1e-4 of the\n"
-      "largest (f16: 2^-9, bf16: 2^-6); integers must be equal. The first wrong node is named and the exit code is 1.\n"
+      "Each available device (or the one of --device) runs the model with every value kept, as planned, without reuse "
+      "of\n"
+      "memory, with poisoned memory and in source order; then the graph that its passes make is compared with the\n"
+      "original and run with every value kept. States start at zero. A value is wrong when it differs by more than "
+      "1e-4\n"
+      "of the largest (f16: 2^-9, bf16: 2^-6); integers must be equal. The first wrong node is named and the exit "
+      "code\n"
+      "is 1.\n"
       "\n"
       "Examples:\n"
       "  rlx check examples/mlp.rlx --dim batch=4\n"

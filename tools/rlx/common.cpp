@@ -40,6 +40,22 @@ std::string symbol_text(const Graph& graph, uint32_t id) {
   return name ? str("?", id, " ('", *name, "')") : str("?", id);
 }
 
+std::string type_text(const Graph& graph, const TensorType& type) {
+  std::string dims;
+  for (const Dim& d : type.shape) {
+    dims += dims.empty() ? "" : ", ";
+    const std::string* name = d.is_static() ? nullptr : graph.symbols().find_name(d.symbol_id());
+    if (name == nullptr) {
+      dims += str(d);
+      continue;
+    }
+    dims += *name;
+    if (d.scale() != 1) dims += str("*", d.scale());
+    if (d.offset() != 0) dims += str(d.offset() > 0 ? "+" : "", d.offset());
+  }
+  return str("[", dims, "] ", type.dtype);
+}
+
 const Port& find_port(const std::vector<Port>& ports, std::string_view name, std::string_view kind) {
   std::string known;
   for (const Port& p : ports) {
@@ -115,8 +131,8 @@ DimBinding parse_dims(const Graph& graph, const std::vector<std::string>& dims) 
   return binding;
 }
 
-CLI::Option* add_graph_option(CLI::App& app, std::string& path) {
-  return app.add_option("GRAPH", path, "the graph, a .rlx file in the text form")->required()->option_text(" ");
+CLI::Option* add_model_option(CLI::App& app, std::string& path) {
+  return app.add_option("MODEL", path, "the model: a graph in the text form, FILE.rlx")->required()->option_text(" ");
 }
 
 CLI::Option* add_dim_option(CLI::App& app, std::vector<std::string>& dims) {

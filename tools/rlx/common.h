@@ -26,14 +26,16 @@ void add_ops(CLI::App& app, Work& work);
 void add_bench(CLI::App& app, Work& work);
 void add_devices(CLI::App& app, Work& work);
 void add_test_onnx(CLI::App& app, Work& work);
+void add_trace(CLI::App& app, Work& work);
 
 using Json = nlohmann::ordered_json;
 std::string dump(const Json& json);  // indented, ends with a newline; names that are not UTF-8 are repaired
 Json type_json(const TensorType& type);
 Json ports_json(const std::vector<Port>& ports);
 
-std::string number_text(double number);                    // six digits
-std::string symbol_text(const Graph& graph, uint32_t id);  // ?0 ('batch')
+std::string number_text(double number);                             // six digits
+std::string symbol_text(const Graph& graph, uint32_t id);           // ?0 ('batch')
+std::string type_text(const Graph& graph, const TensorType& type);  // [batch, 4] f32: symbols by the graph's names
 
 // Throws with the names there are when there is no port of that name.
 const Port& find_port(const std::vector<Port>& ports, std::string_view name, std::string_view kind);
@@ -45,7 +47,7 @@ std::pair<std::string, std::string> split_name(std::string_view option, const st
 DimBinding parse_dims(const Graph& graph, const std::vector<std::string>& dims);
 
 // Options that several subcommands have.
-CLI::Option* add_graph_option(CLI::App& app, std::string& path);
+CLI::Option* add_model_option(CLI::App& app, std::string& path);
 CLI::Option* add_dim_option(CLI::App& app, std::vector<std::string>& dims);
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                           const std::string& value_name, const std::string& doc);

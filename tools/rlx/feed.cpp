@@ -1,162 +1,142 @@
 #include "feed.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/npy.h"
 #include "random.h"
+#include "rlx/log.h"
 #include "runtime/device_program.h"
+#include "source.h"
 
 namespace rlx::cli {
 
 namespace {
 
-// 2x3x4, or scalar.
-std::vector<int64_t> parse_sizes(std::string_view text) {
-  std::vector<int64_t> sizes;
-  if (text == "scalar") return sizes;
-  for (std::string_view rest = text;;) {
-    const size_t x = rest.find('x');
-    const std::string_view part = rest.substr(0, x);
-    int64_t size = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    require(error == std::errc() && end == part.data() + part.size() && size >= 0, "Shape '", text,
-            "' is not sizes like 2x3x4, nor 'scalar'.");
-    sizes.push_back(size);
-    if (x == rest.npos) return sizes;
-    rest.remove_prefix(x + 1);
+class Feeder {
+ public:
+  Feeder(const Graph& graph, const FeedArgs& args) : graph_(graph), args_(args), manifest_(manifest_of(graph)) {}
+
+  Feed run() {
+    feed_.dims = parse_dims(graph_, args_.dims);
+    feed_.inputs = read_all("--input", args_.inputs, manifest_.inputs, "input", "Input");
+    take_sizes();
+    if (args_.random_inputs)
+      fill(manifest_.inputs, *args_.random_inputs, feed_.inputs);
+    else
+      require_inputs();
+
+    feed_.params = read_all("--param", args_.params, manifest_.params, "param", "Param");
+    if (!args_.params_file.empty()) read_archive();
+    if (args_.random_params) fill(manifest_.params, *args_.random_params, feed_.params);
+    return std::move(feed_);
   }
-}
 
-uint64_t parse_seed(std::string_view text) {
-  uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  require(error == std::errc() && end == text.data() + text.size(), "Seed '", text, "' is not a whole number from 0.");
-  return seed;
-}
-
-bool fits(const TensorType& declared, const std::vector<int64_t>& sizes) {
-  bool ok = declared.rank() == static_cast<int64_t>(sizes.size());
-  for (int64_t i = 0; ok && i < declared.rank(); ++i)
-    ok = !declared.dim(i).is_static() || declared.dim(i).is(sizes[static_cast<size_t>(i)]);
-  return ok;
-}
-
-// random:SHAPE[:seed]
-Tensor random_of(std::string_view spec, const Port& port, std::string_view kind) {
-  const size_t colon = spec.find(':');
-  const std::vector<int64_t> sizes = parse_sizes(spec.substr(0, colon));
-  const uint64_t seed = colon == spec.npos ? 0 : parse_seed(spec.substr(colon + 1));
-  // Before the numbers are made: a wrong size may be a large one.
-  require(fits(port.type, sizes), kind, " '", port.name, "' is ", port.type, ", which random:", spec, " is not.");
-  return random_tensor(seed, port.name, port.type.dtype, sizes);
-}
-
-// file.npz:key, or file.npz when it holds one array.
-Tensor array_of(const std::string& path, const std::optional<std::string>& key) {
-  std::map<std::string, Tensor> arrays = read_npz(path);
-  std::string known;
-  for (const auto& [name, tensor] : arrays) known += str(known.empty() ? "" : ", ", "'", name, "'");
-  if (!key) {
-    require(arrays.size() == 1, "File '", path, "' holds ", arrays.size(), " arrays; name one as ", path,
-            ":NAME. There are: ", known, ".");
-    return arrays.begin()->second;
-  }
-  const auto it = arrays.find(*key);
-  require(it != arrays.end(), "File '", path, "' holds no array '", *key, "'; there are: ", known, ".");
-  return it->second;
-}
-
-// NumPy has no bf16: rlx writes it as f4, and takes it back from f4.
-Tensor as_declared(Tensor tensor, const Port& port) {
-  if (port.type.dtype == DType::BF16 && tensor.dtype() == DType::F32) return tensor.cast(DType::BF16);
-  return tensor;
-}
-
-Tensor tensor_of(const std::string& spec, const Port& port, std::string_view kind) {
-  constexpr std::string_view kRandom = "random:";
-  if (spec.starts_with(kRandom)) return random_of(std::string_view(spec).substr(kRandom.size()), port, kind);
-  if (const size_t at = spec.rfind(".npz:"); at != spec.npos)
-    return as_declared(array_of(spec.substr(0, at + 4), spec.substr(at + 5)), port);
-  if (spec.ends_with(".npz")) return as_declared(array_of(spec, std::nullopt), port);
-  return as_declared(read_npy(spec), port);
-}
-
-NamedTensors read_all(std::string_view option, const std::vector<std::string>& given, const std::vector<Port>& ports,
-                      std::string_view kind, std::string_view title) {
-  NamedTensors out;
-  for (const std::string& text : given) {
-    const auto [name, spec] = split_name(option, text);
-    const Port& port = find_port(ports, name, kind);
-    require(!out.contains(name), title, " '", name, "' is given twice.");
-    out[name] = tensor_of(spec, port, title);
-  }
-  return out;
-}
-
-// Random values for the ports that have none. All their sizes are known by now, or it is an error.
-void fill(const Graph& graph, const std::vector<Port>& ports, const DimBinding& sizes, uint64_t seed,
-          std::string_view title, NamedTensors& tensors) {
-  for (const Port& port : ports) {
-    if (tensors.contains(port.name)) continue;
-    const Shape shape = port.type.shape.bind(sizes);
-    if (!shape.is_static()) {
-      std::string unknown;
-      for (const uint32_t id : shape.dynamic_symbols())
-        unknown += str(unknown.empty() ? "" : ", ", symbol_text(graph, id));
-      fail(ErrorKind::kInvalid, str(title, " '", port.name, "' (", port.type, ") cannot be random without a size for ",
-                                    unknown, "; give it with --dim."));
+ private:
+  NamedTensors read_all(std::string_view option, const std::vector<std::string>& given, const std::vector<Port>& ports,
+                        std::string_view kind, std::string_view title) const {
+    NamedTensors out;
+    const DimBinding sizes = graph_.symbols().complete(feed_.dims);
+    for (const std::string& text : given) {
+      const auto [name, spec] = split_name(option, text);
+      const Port& port = find_port(ports, name, kind);
+      require(!out.contains(name), title, " '", name, "' is given twice.");
+      const TensorType known{port.type.shape.bind(sizes), port.type.dtype};
+      out[name] = read_source(spec, port, known, title, args_.image);
     }
-    tensors[port.name] = random_tensor(seed, port.name, port.type.dtype, shape.sizes());
+    return out;
   }
-}
 
-}  // namespace
-
-void add_feed_options(CLI::App& app, FeedArgs& args) {
-  add_repeated(app, "--input", args.inputs, "NAME=SOURCE",
-               "an input: FILE.npy, FILE.npz:KEY or random:SHAPE[:SEED]; repeatable");
-  add_repeated(app, "--param", args.params, "NAME=SOURCE", "a param, from the same sources; wins over --params");
-  add_value(app, "--params", args.params_file, "FILE.npz", "params by name, all arrays of the archive");
-  add_dim_option(app, args.dims);
-}
-
-Feed make_feed(const Graph& graph, const FeedArgs& args) {
-  const Manifest manifest = manifest_of(graph);
-  Feed feed;
-  feed.inputs = read_all("--input", args.inputs, manifest.inputs, "input", "Input");
-
-  DimBinding dims = parse_dims(graph, args.dims);
-  std::map<std::string, std::vector<int64_t>> input_sizes;
-  for (const auto& [name, tensor] : feed.inputs) input_sizes[name] = tensor.sizes();
-  const DimBinding inferred = infer_binding(graph, input_sizes);
-  for (const auto& [id, size] : inferred.sizes()) {
-    const auto given = dims.find(id);
-    require(!given || *given == size, "Symbol ", symbol_text(graph, id), " is ", given.value_or(0), " by --dim and ",
-            size, " by the inputs.");
-    dims.set(id, size);
-  }
-  const DimBinding sizes = graph.symbols().complete(dims);
-  if (args.random_inputs) fill(graph, manifest.inputs, sizes, *args.random_inputs, "Input", feed.inputs);
-
-  feed.params = read_all("--param", args.params, manifest.params, "param", "Param");
-  if (!args.params_file.empty())
-    for (auto& [name, tensor] : read_npz(args.params_file)) {
+  void read_archive() {
+    for (auto& [name, tensor] : read_npz(args_.params_file)) {
       try {
-        const Port& port = find_port(manifest.params, name, "param");
-        feed.params.emplace(name, as_declared(tensor, port));  // keeps what --param gave
+        const Port& port = find_port(manifest_.params, name, "param");
+        if (!feed_.params.contains(name)) feed_.params[name] = as_declared(tensor, port, "Param");
       } catch (Error& e) {
-        e.add_context(str("taking the params of ", args.params_file));
+        e.add_context(str("taking the params of ", args_.params_file));
         throw;
       }
     }
-  if (args.random_params) fill(graph, manifest.params, sizes, *args.random_params, "Param", feed.params);
+  }
 
-  const bool has_inputs = feed.inputs.size() == manifest.inputs.size();
-  const std::vector<uint32_t> used = graph.dynamic_symbols();
-  const bool is_bound = std::all_of(used.begin(), used.end(), [&](uint32_t id) { return sizes.find(id).has_value(); });
-  if (has_inputs || is_bound) feed.dims = dims;
-  return feed;
+  // Sizes of symbols from the inputs' sizes.
+  void take_sizes() {
+    std::map<std::string, std::vector<int64_t>> input_sizes;
+    for (const auto& [name, tensor] : feed_.inputs) input_sizes[name] = tensor.sizes();
+    const DimBinding inferred = infer_binding(graph_, input_sizes);
+    for (const auto& [id, size] : inferred.sizes()) {
+      const auto given = feed_.dims.find(id);
+      require(!given || *given == size, "Symbol ", symbol_text(graph_, id), " is ", given.value_or(0), " by --dim and ",
+              size, " by the inputs.");
+      feed_.dims.set(id, size);
+    }
+  }
+
+  void require_inputs() const {
+    std::string missing;
+    for (const Port& port : manifest_.inputs)
+      if (!feed_.inputs.contains(port.name))
+        missing += str(missing.empty() ? "" : ", ", "'", port.name, "' (", type_text(graph_, port.type), ")");
+    require(missing.empty(), "Inputs are not given: ", missing,
+            "; --input NAME=SOURCE gives one, --random-inputs all.");
+  }
+
+  // A symbol that nobody gives a size is 1 where the numbers are random anyway. Derived ones follow those they are
+  // made of.
+  void choose_size(uint32_t id) {
+    if (const auto it = graph_.symbols().derived().find(id); it != graph_.symbols().derived().end()) {
+      for (const Dim& d : {it->second.lhs, it->second.rhs})
+        if (!d.is_static()) choose_size(d.symbol_id());
+      return;
+    }
+    if (feed_.dims.find(id)) return;
+    const std::string* name = graph_.symbols().find_name(id);
+    log(LogLevel::kWarning, str("Size ", symbol_text(graph_, id), " is not given and taken as 1; --dim ",
+                                name ? *name : str("'?", id, "'"), "=N sets it."));
+    feed_.dims.set(id, 1);
+  }
+
+  // Random values for the ports that have none.
+  void fill(const std::vector<Port>& ports, uint64_t seed, NamedTensors& tensors) {
+    for (const Port& port : ports)
+      if (!tensors.contains(port.name))
+        for (const uint32_t id : port.type.shape.dynamic_symbols()) choose_size(id);
+    const DimBinding sizes = graph_.symbols().complete(feed_.dims);
+    for (const Port& port : ports)
+      if (!tensors.contains(port.name))
+        tensors[port.name] = random_tensor(seed, port.name, port.type.dtype, port.type.shape.bind(sizes).sizes());
+  }
+
+  const Graph& graph_;
+  const FeedArgs& args_;
+  Manifest manifest_;
+  Feed feed_;
+};
+
+}  // namespace
+
+const char* const kFeedHelp =
+    "SOURCE is one of\n"
+    "  FILE.npy               as NumPy saves it; floats are taken as the input's floats, integers as its integers\n"
+    "  FILE.npz[:KEY]         without KEY the only array, or the one that is called like the input\n"
+    "  FILE.png .jpg .bmp     a picture for [N, C, H, W], [N, H, W, C], either without N, or [H, W]; C is 1, 3 or 4. "
+    "It\n"
+    "                         is stretched to H and W if the model fixes them. Floats are 0 to 1, integers 0 to 255,\n"
+    "                         red first; --scale, --mean, --std and --bgr change that: (pixel * scale - mean) / std\n"
+    "  FILE.wav               samples for [N], [1, N] or [1, 1, N], channels mixed; floats are -1 to 1, i16 as they "
+    "are.\n"
+    "                         The sample rate is not changed\n"
+    "  random:SHAPE[:SEED]    SHAPE is 2x3x4 or 'scalar'. Floats are normal, integers 0 to 9, Bool 0 or 1; the same\n"
+    "                         seed (by default 0) gives the same values\n";
+
+void add_feed_options(CLI::App& app, FeedArgs& args) {
+  add_repeated(app, "--input", args.inputs, "NAME=SOURCE",
+               "an input, from a .npy, .npz, .png, .jpg, .bmp or .wav file or random:SHAPE[:SEED]; repeatable");
+  add_repeated(app, "--param", args.params, "NAME=SOURCE", "a param, from the same sources; wins over --params");
+  add_value(app, "--params", args.params_file, "FILE.npz", "params by name, all arrays of the archive");
+  add_dim_option(app, args.dims);
+  add_image_options(app, args.image);
 }
+
+Feed make_feed(const Graph& graph, const FeedArgs& args) { return Feeder(graph, args).run(); }
 
 }  // namespace rlx::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common.h"
+#include "image.h"
 
 namespace rlx::cli {
 
@@ -14,13 +15,16 @@ struct FeedArgs {
   std::vector<std::string> inputs, params, dims;
   std::string params_file;
   std::optional<uint64_t> random_inputs, random_params;  // seeds; unset: what is not given stays so
+  ImageArgs image;
 };
 void add_feed_options(CLI::App& app, FeedArgs& args);
+extern const char* const kFeedHelp;  // how sources are read, for footers
 
 struct Feed {
-  NamedTensors inputs, params;
-  DimBinding dims;  // for compile(); empty when inputs are missing, so that the run can name them
+  NamedTensors inputs, params;  // every input
+  DimBinding dims;              // for compile(): all symbols
 };
+// Throws when an input is neither given nor random; the message lists all of them with their types.
 Feed make_feed(const Graph& graph, const FeedArgs& args);
 
 }  // namespace rlx::cli

@@ -1,25 +1,30 @@
 #include <algorithm>
 #include <map>
+#include <span>
 
-#include "common.h"
+#include "core/write_file.h"
+#include "graph_page.h"
 #include "ir/text.h"
+#include "model_access.h"
 #include "plan_text.h"
 #include "rlx/ops/leaves.h"
-#include "runtime/device_program.h"
 
 namespace rlx::cli {
 
 namespace {
 
 struct InfoArgs {
-  std::string path, device;
+  std::string path, page;
+  TargetArgs target;
   std::vector<std::string> dims;
-  bool plan = false, schedule = false, graph_text = false, json = false;
+  bool params = false, ops = false, plan = false, schedule = false, graph_text = false, json = false;
 };
+
+constexpr size_t kFewParams = 12;  // more are listed on request only
 
 // Counts of a graph and its regions.
 struct Counts {
-  int64_t nodes = 0, region_nodes = 0, constants = 0, constant_bytes = 0;
+  int64_t nodes = 0, region_nodes = 0, constant_bytes = 0;
   std::map<std::string, int64_t> ops;
 };
 
@@ -27,10 +32,8 @@ void count(const Graph& graph, bool is_region, Counts& counts) {
   for (const Node& node : graph.nodes()) {
     ++(is_region ? counts.region_nodes : counts.nodes);
     ++counts.ops[std::string(node.op->name)];
-    if (node.op == &ops::constant) {
-      ++counts.constants;
+    if (node.op == &ops::constant)
       counts.constant_bytes += static_cast<int64_t>(node.attrs.as<ops::ConstantAttrs>().value.bytes().size());
-    }
     for (const GraphPtr& region : node.attrs.graphs()) count(*region, true, counts);
   }
 }
@@ -43,23 +46,28 @@ std::vector<std::pair<std::string, int64_t>> histogram(const Counts& counts) {
 }
 
 struct Sizes {
-  int64_t bytes = 0;
+  int64_t bytes = 0, elements = 0;
   int64_t unknown = 0;  // ports whose size is a symbol
 };
 Sizes sizes_of(const std::vector<Port>& ports) {
   Sizes s;
   for (const Port& p : ports) {
-    if (p.type.shape.is_static())
-      s.bytes = checked_add(s.bytes, p.type.size_bytes());
-    else
+    if (!p.type.shape.is_static()) {
       ++s.unknown;
+      continue;
+    }
+    s.bytes = checked_add(s.bytes, p.type.size_bytes());
+    s.elements = checked_add(s.elements, p.type.shape.num_elements());
   }
   return s;
 }
 
-std::string ports_text(std::string_view title, const std::vector<Port>& ports) {
+std::string ports_text(const Graph& graph, std::string_view title, const std::vector<Port>& ports,
+                       size_t most = std::string::npos) {
   std::vector<std::vector<std::string>> rows;
-  for (const Port& p : ports) rows.push_back({p.name, str(p.type)});
+  for (size_t i = 0; i < ports.size() && i < most; ++i)
+    rows.push_back({ports[i].name, type_text(graph, ports[i].type)});
+  if (ports.size() > most) rows.push_back({str("and ", ports.size() - most, " more, which --params lists")});
   return ports.empty() ? str(title, ": none\n") : str(title, ":\n", table_text(rows));
 }
 
@@ -103,12 +111,10 @@ Json symbols_json(const Graph& graph) {
   return out;
 }
 
-Executable compiled(const Graph& graph, const InfoArgs& args, const DimBinding& dims) {
-  CompileOptions options = CompileOptions::from_environment();
-  if (!args.device.empty()) options.device = args.device;
-  options.dims = dims;
+// Unlike a run, a plan has no inputs to take sizes from.
+Executable compiled(const Graph& graph, const CompileOptions& options) {
   std::string unknown;
-  const DimBinding sizes = graph.symbols().complete(dims);
+  const DimBinding sizes = graph.symbols().complete(options.dims);
   for (const uint32_t id : graph.dynamic_symbols())
     if (!sizes.find(id) && !graph.symbols().derived().contains(id))
       unknown += str(unknown.empty() ? "" : ", ", symbol_text(graph, id));
@@ -116,20 +122,54 @@ Executable compiled(const Graph& graph, const InfoArgs& args, const DimBinding& 
   return compile(graph, options);
 }
 
+std::string amount_text(double amount, std::string_view unit) {
+  static constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T"};
+  size_t i = 0;
+  for (; amount >= 1000 && i < 4; ++i) amount /= 1000;
+  return str(number_text(amount), " ", kPrefixes[i], unit);
+}
+
+Json counts_json(const Counts& counts) {
+  Json ops = Json::array();
+  for (const auto& [name, n] : histogram(counts)) ops.push_back({{"op", name}, {"count", n}});
+  return ops;
+}
+
+// Every op of either graph: how often it occurs before the passes and after them.
+std::string before_after_text(const Counts& before, const Counts& after, const std::string& device) {
+  Counts both = before;
+  for (const auto& [name, n] : after.ops) both.ops.emplace(name, 0);
+  const auto of = [](const Counts& counts, const std::string& name) {
+    const auto it = counts.ops.find(name);
+    return it == counts.ops.end() ? std::string("-") : str(it->second);
+  };
+  std::vector<std::vector<std::string>> rows = {{"op", "before", str("after the passes of ", device)}};
+  for (const auto& [name, n] : histogram(both)) rows.push_back({name, of(before, name), of(after, name)});
+  rows.push_back({"all", str(before.nodes + before.region_nodes), str(after.nodes + after.region_nodes)});
+  return table_text(rows);
+}
+
 int info(const InfoArgs& args, std::string& out) {
-  const Graph graph = load(args.path);
+  const ModelFile model(args.path);
+  const Graph& graph = model.graph();
   const DimBinding dims = parse_dims(graph, args.dims);
+  const CompileOptions options = compile_options(args.target, dims);
   const Graph shown = dims.empty() ? graph : bind(graph, dims);
   const Manifest m = manifest_of(shown);
-  Counts counts;
+  Counts counts, after_counts;
   count(shown, false, counts);
   const Sizes params = sizes_of(m.params);
+  const auto cost = cost_of_graph(shown);
+  std::optional<OptimizedGraph> after;
+  if (args.ops || !args.page.empty()) {
+    after = optimized(shown, options);
+    count(after->graph, false, after_counts);
+  }
+  const std::string device(choose_backend(options.device).name);
 
   Json json;
   std::string text;
   if (args.json) {
-    Json ops = Json::array();
-    for (const auto& [name, n] : histogram(counts)) ops.push_back({{"op", name}, {"count", n}});
     json = {{"graph", graph.name()},
             {"inputs", ports_json(m.inputs)},
             {"outputs", ports_json(m.outputs)},
@@ -138,23 +178,34 @@ int info(const InfoArgs& args, std::string& out) {
             {"symbols", symbols_json(graph)},
             {"nodes", counts.nodes},
             {"region_nodes", counts.region_nodes},
-            {"ops", ops},
+            {"ops", counts_json(counts)},
+            {"param_elements", params.elements},
             {"param_bytes", params.bytes},
             {"params_of_unknown_size", params.unknown},
-            {"constant_bytes", counts.constant_bytes}};
+            {"constant_bytes", counts.constant_bytes},
+            {"flops", cost ? Json(cost->flops) : Json()},
+            {"traffic_bytes", cost ? Json(cost->bytes) : Json()}};
+    if (args.ops) {
+      json["device"] = device;
+      json["ops_after"] = counts_json(after_counts);
+    }
   } else {
     std::vector<std::vector<std::string>> ops;
     for (const auto& [name, n] : histogram(counts)) ops.push_back({name, str(n)});
-    text = str("graph: ", graph.name(), "\n", ports_text("inputs", m.inputs), ports_text("outputs", m.outputs),
-               ports_text("params", m.params), ports_text("states", m.states), symbols_text(graph),
-               "nodes: ", counts.nodes,
+    text = str("graph: ", graph.name(), "\n", ports_text(shown, "inputs", m.inputs),
+               ports_text(shown, "outputs", m.outputs),
+               ports_text(shown, "params", m.params, args.params ? m.params.size() : kFewParams),
+               ports_text(shown, "states", m.states), symbols_text(graph), "nodes: ", counts.nodes,
                counts.region_nodes > 0 ? str(", and ", counts.region_nodes, " in regions") : std::string(), "\n",
-               table_text(ops), "param bytes: ", bytes_text(params.bytes),
+               args.ops ? before_after_text(counts, after_counts, device) : table_text(ops),
+               "param bytes: ", bytes_text(params.bytes),
                params.unknown > 0 ? str(", and ", params.unknown, " params of unknown size") : std::string(),
-               "\nconstant bytes: ", bytes_text(counts.constant_bytes), "\n");
+               "\nparam elements: ", params.elements, "\nconstant bytes: ", bytes_text(counts.constant_bytes),
+               "\nflops of a run: ", cost ? amount_text(cost->flops, "FLOP") : "unknown without all sizes (--dim)",
+               cost ? str(", ", bytes_text(static_cast<int64_t>(cost->bytes)), " of operands and results") : "", "\n");
   }
   if (args.plan || args.schedule) {
-    const Executable executable = compiled(graph, args, dims);
+    const Executable executable = compiled(graph, options);
     const PlanInfo plan = executable.plan();
     json["device"] = executable.device();
     if (args.plan || args.json) json["plan"] = plan_json(plan);
@@ -169,6 +220,13 @@ int info(const InfoArgs& args, std::string& out) {
     json["text"] = print(shown);
     text += print(shown);
   }
+  if (!args.page.empty()) {
+    const std::string page =
+        graph_page(args.path, {{"before passes", &shown}, {str("after passes for ", device), &after->graph}});
+    write_file(args.page, {std::as_bytes(std::span(page))});
+    json["page"] = args.page;
+    text += str("graph before and after the passes: ", args.page, "\n");
+  }
   out += args.json ? dump(json) : text;
   return 0;
 }
@@ -176,21 +234,29 @@ int info(const InfoArgs& args, std::string& out) {
 }  // namespace
 
 void add_info(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("info", "show a graph's interface, ops, sizes and memory plan");
+  CLI::App* sub = app.add_subcommand("info", "show a model's interface, ops, sizes, memory plan and graph");
   auto args = std::make_shared<InfoArgs>();
-  add_graph_option(*sub, args->path);
-  sub->add_flag("--schedule", args->schedule, "compile, and show which kernel runs each step, and what the passes did");
+  add_model_option(*sub, args->path);
+  sub->add_flag("--params", args->params, str("list all params, not the first ", kFewParams, " only"));
+  sub->add_flag("--ops", args->ops, "count the ops before the passes and after them");
   sub->add_flag("--plan", args->plan, "compile, and show the memory plan and the schedule");
+  sub->add_flag("--schedule", args->schedule, "compile, and show which kernel runs each step, and what the passes did");
+  add_value(*sub, "--graph", args->page, "FILE.html",
+            "write a page that shows the graph before and after the passes; any browser opens it, no network needed");
   sub->add_flag("--graph-text", args->graph_text, "print the graph in its text form");
   add_dim_option(*sub, args->dims);
-  add_value(*sub, "--device", args->device, "NAME", "what to compile for; by default the best device");
+  add_target_options(*sub, args->target);
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
-      "Sizes given with --dim take the place of their symbols in what is shown. KB, MB and GB are powers of 1024.\n"
+      "Sizes given with --dim take the place of their symbols in what is shown. KB, MB and GB are powers of 1024. "
+      "flops\n"
+      "count a multiply-add as two, and one per element of cheap ops; RLX_FUSION_REPORT=1 says what was not fused and "
+      "why.\n"
       "\n"
       "Examples:\n"
-      "  rlx info examples/mlp.rlx\n"
+      "  rlx info examples/mlp.rlx --ops\n"
       "  rlx info examples/mlp.rlx --plan --dim batch=4\n"
+      "  rlx info examples/mlp.rlx --graph mlp.html\n"
       "  rlx info examples/mlp.rlx --graph-text --dim ?0=4");
   sub->callback([&work, args] { work = [args](std::string& out) { return info(*args, out); }; });
 }

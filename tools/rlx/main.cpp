@@ -1,4 +1,4 @@
-// rlx: runs, inspects and checks graphs from the command line.
+// rlx: runs, measures, inspects and checks models from the command line.
 //
 // Exit codes: 0 fine, 1 bad input or a failed check (one message on stderr), 2 wrong usage.
 #include <algorithm>
@@ -10,22 +10,34 @@
 #include <new>
 
 #include "common.h"
+#include "progress_bar.h"
 #include "rlx/log.h"
 
 namespace rlx::cli {
 
 namespace {
 
-// CLI11 takes the value of a flag only as --flag=value: "--random-inputs 7" is joined, "--random-inputs graph.rlx" not.
-std::vector<std::string> join_seeds(int argc, char** argv) {
+// What CLI11 does not do by itself. It takes the value of a flag only as --flag=value: "--random-inputs 7" is joined,
+// "--random-inputs model.rlx" not. And several values after one option ("--output a b") become an option each, when the
+// model stands before them: else nobody could tell it from a value.
+std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> args;
+  std::string option;  // whose value was last
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     const bool is_number = !arg.empty() && arg.find_first_not_of("0123456789") == arg.npos;
-    if (is_number && !args.empty() && (args.back() == "--random-inputs" || args.back() == "--random-params"))
+    const bool is_option = arg.starts_with("-");
+    if (is_number && !args.empty() && (args.back() == "--random-inputs" || args.back() == "--random-params")) {
       args.back() += str("=", arg);
-    else
-      args.emplace_back(arg);
+      continue;
+    }
+    const bool may_repeat =
+        option == "--output" ||
+        ((option == "--input" || option == "--param" || option == "--dim") && arg.find('=') != arg.npos);
+    const bool is_value = !args.empty() && args.back().starts_with("--");
+    if (!is_option && !is_value && may_repeat && !args[1].starts_with("-")) args.push_back(option);
+    if (is_option) option = arg;
+    args.emplace_back(arg);
   }
   return args;
 }
@@ -43,14 +55,14 @@ int write_out(const std::string& text, int code) {
 }
 
 int run_tool(int argc, char** argv) {
-  set_log([](LogLevel level, std::string_view text) {
-    if (level == LogLevel::kWarning)
-      std::fprintf(stderr, "rlx: warning: %.*s\n", static_cast<int>(text.size()), text.data());
-    if (level == LogLevel::kReport) std::fwrite(text.data(), 1, text.size(), stderr);
+  ProgressBar bar;
+  set_log([&bar](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kWarning) bar.write(str("rlx: warning: ", text, "\n"));
+    if (level == LogLevel::kReport) bar.write(text);
   });
 
   Work work;
-  CLI::App app("rlx: compiles and runs ML graphs.", "rlx");
+  CLI::App app("rlx: compiles and runs ML models.", "rlx");
   app.get_formatter()->column_width(34);
   app.get_formatter()->label("Positionals", "Arguments");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
@@ -59,22 +71,26 @@ int run_tool(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 fine, 1 bad input or a failed check, 2 wrong usage. 'rlx COMMAND --help' says more.\n"
-      "Environment: RLX_DEVICE, RLX_SCHEDULE (best, greedy, source) and, as 0 or 1, RLX_NO_REUSE, RLX_NO_IN_PLACE,\n"
-      "RLX_VERIFY_PLAN and RLX_POISON change how graphs are compiled.\n"
+      "Environment: RLX_DEVICE, RLX_THREADS, RLX_PRECISION (f32, f16, bf16), RLX_SKIP_PASSES, RLX_SCHEDULE (best, "
+      "greedy,\n"
+      "source) and, as 0 or 1, RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN and RLX_POISON change how models are\n"
+      "compiled; RLX_FUSION_REPORT=1, RLX_DISPATCH_REPORT=1 and RLX_IR_DUMP=DIR show how.\n"
       "\n"
       "Examples:\n"
       "  rlx run examples/mlp.rlx --random-inputs --random-params --dim batch=4 --plan\n"
-      "  rlx info examples/mlp.rlx\n"
+      "  rlx info examples/mlp.rlx --ops --graph mlp.html\n"
+      "  rlx bench examples/mlp.rlx --dim batch=64\n"
       "  rlx check examples/mlp.rlx --dim batch=4");
   add_run(app, work);
   add_info(app, work);
   add_check(app, work);
   add_bench(app, work);
+  add_trace(app, work);
   add_ops(app, work);
   add_devices(app, work);
   add_test_onnx(app, work);
 
-  std::vector<std::string> args = join_seeds(argc, argv);
+  std::vector<std::string> args = arguments(argc, argv);
   std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
   try {
     app.parse(args);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -7,16 +6,18 @@
 
 #include "common.h"
 #include "core/npy.h"
-#include "feed.h"
+#include "model_access.h"
 #include "plan_text.h"
+#include "rlx/log.h"
+#include "times.h"
 
 namespace rlx::cli {
 
 namespace {
 
 struct RunArgs {
-  std::string path, device, save;
-  int threads = 0;
+  std::string path, save;
+  TargetArgs target;
   FeedArgs feed;
   std::vector<std::string> outputs;
   int64_t repeat = 0;
@@ -126,45 +127,32 @@ void prepare_folder(const std::string& folder, const std::vector<std::string>& o
   if (error) fail(ErrorKind::kUnavailable, str("Folder '", folder, "' cannot be made (", error.message(), ")."));
 }
 
-struct Times {
-  std::vector<double> ms;
-  double best() const { return *std::min_element(ms.begin(), ms.end()); }
-  double median() const {
-    std::vector<double> sorted = ms;
-    std::sort(sorted.begin(), sorted.end());
-    const size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-  }
-};
-
 int run(const RunArgs& args, std::string& out) {
-  Graph graph = load(args.path);
-  const Feed feed = make_feed(graph, args.feed);
-  CompileOptions options = CompileOptions::from_environment();
-  if (!args.device.empty()) options.device = args.device;
-  if (args.threads > 0) options.threads = args.threads;
-  options.dims = feed.dims;
-  Executable executable = compile(std::move(graph), options);
-  for (const auto& [name, tensor] : feed.params) executable.set_param(name, tensor);
+  const ModelFile model(args.path);
+  Feed feed = make_feed(model.graph(), args.feed);
+  const CompileOptions options = compile_options(args.target, feed.dims);
+  Session session(model, std::move(feed), options);
 
   // In the order asked for, each once.
   std::vector<std::string> outputs;
   if (args.outputs.empty())
-    for (const Port& p : executable.outputs()) outputs.push_back(p.name);
+    for (const Port& p : session.outputs()) outputs.push_back(p.name);
   for (const std::string& name : args.outputs)
     if (std::find(outputs.begin(), outputs.end(), name) == outputs.end())
-      outputs.push_back(find_port(executable.outputs(), name, "output").name);
+      outputs.push_back(find_port(session.outputs(), name, "output").name);
   if (!args.save.empty()) prepare_folder(args.save, outputs);
 
   NamedTensors results;
   Times times;
-  for (int64_t i = 0; i < std::max<int64_t>(args.repeat, 1); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    results = executable.run(feed.inputs, {.outputs = outputs});
-    times.ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  const int64_t repeat = std::max<int64_t>(args.repeat, 1);
+  for (int64_t i = 0; i < repeat; ++i) {
+    progress("running", repeat > 1 ? static_cast<double>(i) / static_cast<double>(repeat) : -1);
+    const Stopwatch watch;
+    results = session.run({.outputs = outputs});
+    times.add(watch.ms());
   }
 
-  Json json = {{"graph", args.path}, {"device", executable.device()}, {"outputs", Json::array()}};
+  Json json = {{"model", args.path}, {"device", session.device()}, {"outputs", Json::array()}};
   std::string text;
   for (const std::string& name : outputs) {
     const Tensor& t = results.at(name);
@@ -180,13 +168,13 @@ int run(const RunArgs& args, std::string& out) {
     json["outputs"].push_back(entry);
   }
   if (args.repeat > 0) {
-    json["times_ms"] = times.ms;
-    text += str("time: ", times.ms.size(), times.ms.size() == 1 ? " run" : " runs", ", best ",
-                number_text(times.best()), " ms, median ", number_text(times.median()), " ms\n");
+    json["times_ms"] = times.all();
+    text += str("time: ", times.count(), times.count() == 1 ? " run" : " runs", ", best ", number_text(times.min()),
+                " ms, median ", number_text(times.median()), " ms\n");
   }
   if (args.plan) {
-    json["plan"] = plan_json(executable.plan());
-    text += plan_text(executable.plan(), executable.device());
+    json["plan"] = plan_json(session.plan());
+    text += plan_text(session.plan(), session.device());
   }
   out += args.json ? dump(json) : text;
   return 0;
@@ -195,33 +183,28 @@ int run(const RunArgs& args, std::string& out) {
 }  // namespace
 
 void add_run(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("run", "run a graph and show or save its outputs");
+  CLI::App* sub = app.add_subcommand("run", "run a model and show or save its outputs");
   auto args = std::make_shared<RunArgs>();
-  add_graph_option(*sub, args->path);
+  add_model_option(*sub, args->path);
   add_feed_options(*sub, args->feed);
   add_seed(*sub, "--random-inputs", args->feed.random_inputs, "every input not given is random");
   add_seed(*sub, "--random-params", args->feed.random_params, "every param not given is random");
   add_repeated(*sub, "--output", args->outputs, "NAME", "an output to show or save; repeatable; by default all");
-  add_value(*sub, "--save", args->save, "DIR", "write each output to DIR/NAME.npy instead of showing it");
-  add_value(*sub, "--device", args->device, "NAME", "where to run; 'rlx devices' lists them; by default the best");
-  sub->add_option("--threads", args->threads, "threads of the cpu device; by default one per core")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_value(*sub, "--save", args->save, "DIR",
+            "write each output to DIR/NAME.npy instead of showing it; what is not A-Z a-z 0-9 . - in a name is a _");
+  add_target_options(*sub, args->target);
   sub->add_option("--repeat", args->repeat, "run N times (states move on) and show the times")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->option_text("N");
   sub->add_flag("--plan", args->plan, "show the memory plan and the schedule");
   sub->add_flag("--json", args->json, "write JSON; NaN and infinity are null");
-  sub->footer(
-      "SHAPE is 2x3x4 or 'scalar'; the dtype is the declared one. Random floats are normal, integers 0 to 9, Bool 0 "
-      "or\n"
-      "1; the same seed (by default 0) gives the same values. A .npz with one array needs no :KEY. bf16 is read from\n"
-      "and saved as f4, which NumPy has.\n"
-      "\n"
-      "Examples:\n"
-      "  rlx run examples/mlp.rlx --random-inputs --random-params --dim batch=4\n"
-      "  rlx run examples/mlp.rlx --input x=x.npy --params weights.npz --save out\n"
-      "  rlx run examples/mlp.rlx --input x=random:4x16:7 --random-params 1 --repeat 100 --json");
+  sub->footer(str(kFeedHelp,
+                  "A name ends at the first '='. bf16 is read from and saved as f4, which NumPy has.\n"
+                  "\n"
+                  "Examples:\n"
+                  "  rlx run examples/mlp.rlx --random-inputs --random-params --dim batch=4\n"
+                  "  rlx run examples/mlp.rlx --input x=x.npy --params weights.npz --save out\n"
+                  "  rlx run examples/mlp.rlx --input x=random:4x16:7 --random-params 1 --repeat 100 --json"));
   sub->callback([&work, args] { work = [args](std::string& out) { return run(*args, out); }; });
 }
 

@@ -3,6 +3,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@
 #include "backends/host/box_copy.h"
 #include "backends/host/pool.h"
 #include "backends/host/program.h"
+#include "ops/cost.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
 
@@ -121,6 +123,16 @@ struct ReadyStep {
   const BodyRunner* bodies = nullptr;
 };
 
+// When a step ran, while a run is traced.
+struct Mark {
+  const ProgramStep* step;
+  int64_t begin_ns, end_ns;
+};
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 struct EndCopy {
   int32_t from;                   // value
   int32_t to_state = -1;          // value, or …
@@ -191,8 +203,12 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return honoured;
   }
 
-  void run() override {
+  void run(std::vector<StepTrace>* trace) override {
+    is_traced_ = trace != nullptr;
+    marks_.clear();
+    if (is_traced_) marks_.reserve(program_.steps.size() + program_.static_steps.size());
     if (statics_stale_) compute_statics();
+    const size_t once = marks_.size();
     if (pointers_stale_) set_pointers();
     if (options_.poison && plan_.arena_bytes > 0)
       std::memset(arena_.data(), 0xFF, static_cast<size_t>(plan_.arena_bytes));
@@ -203,6 +219,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
           std::memset(arena_.data() + slot.offset, 0xFF, static_cast<size_t>(slot.size));
     }
     finish();
+    for (size_t i = 0; i < marks_.size(); ++i) trace->push_back(traced(marks_[i], i < once));
   }
 
   const Tensor& output(size_t index) override { return outputs_[index]; }
@@ -226,14 +243,6 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   PlanInfo plan() const override {
     PlanInfo info;
-    const auto describe = [&](const ProgramStep& step) -> StepInfo {
-      int32_t v = -1;
-      for (const int32_t out : step.outputs) v = v < 0 ? out : v;
-      const auto& value = program_.values[static_cast<size_t>(v)];
-      const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
-      return {step.node, std::string(step.op->name), step.kernel_name, value.type,
-              in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
-    };
     for (const int32_t s : plan_.order) info.steps.push_back(describe(program_.steps[static_cast<size_t>(s)]));
     for (const ProgramStep& step : program_.static_steps) info.static_steps.push_back(describe(step));
     for (size_t v = 0; v < program_.values.size(); ++v)
@@ -258,6 +267,36 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
  private:
+  StepInfo describe(const ProgramStep& step) const {
+    int32_t v = -1;
+    for (const int32_t out : step.outputs) v = v < 0 ? out : v;
+    const auto& value = program_.values[static_cast<size_t>(v)];
+    const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
+    return {step.node, std::string(step.op->name), step.kernel_name, value.type,
+            in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+  }
+
+  // After the run, so that what this costs is not in it.
+  StepTrace traced(const Mark& mark, bool once) const {
+    const ProgramStep& step = *mark.step;
+    StepTrace out{.step = describe(step),
+                  .once = once,
+                  .threads = pool_->threads(),
+                  .begin_ns = mark.begin_ns,
+                  .end_ns = mark.end_ns};
+    std::vector<TensorType> inputs;
+    for (const int32_t v : step.inputs) inputs.push_back(program_.values[static_cast<size_t>(v)].type);
+    if (once) {  // it may be a packer, which has but one of the op's operands
+      for (const auto* types : {&std::as_const(inputs), &step.results})
+        for (const TensorType& t : *types) out.bytes += static_cast<double>(t.size_bytes());
+    } else {
+      const Cost cost = cost_of(*step.op, step.attrs, inputs, step.results);
+      out.flops = cost.flops;
+      out.bytes = cost.bytes;
+    }
+    return out;
+  }
+
   void replace(Tensor& old, const Tensor& value) {
     pointers_stale_ |= old.bytes().data() != value.bytes().data();
     old = value;
@@ -317,7 +356,10 @@ class HostProgram : public DeviceProgram, public ParamSource {
       }
     }
     for (size_t s = 0; s < n; ++s)
-      if (due[s]) run_static(program_.static_steps[s]);
+      if (due[s]) {
+        progress("preparing weights", static_cast<double>(s) / static_cast<double>(n));
+        run_static(program_.static_steps[s]);
+      }
     for (size_t v = 0; v < statics_.size(); ++v)
       if (!keep_static_[v]) statics_[v] = AlignedBytes();
     std::fill(param_changed_.begin(), param_changed_.end(), false);
@@ -518,6 +560,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     bool empty = true;  // nothing to compute at the active sizes
     for (const View& v : r.outputs) empty &= v.data == nullptr;
     if (empty) return;
+    const int64_t begin_ns = is_traced_ ? now_ns() : 0;
     try {
       for (Gathered& g : r.gathered_inputs)
         box_copy(g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)], g.bytes.data(), g.active,
@@ -530,6 +573,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       e.add_context(str("running ", r.step->node, " (", r.step->op->name, ")"));
       throw;
     }
+    if (is_traced_) marks_.push_back({r.step, begin_ns, now_ns()});
   }
 
   size_t element_size(int32_t v) const { return size_of(program_.values[static_cast<size_t>(v)].type.dtype); }
@@ -610,6 +654,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
   std::vector<std::vector<plan::Slot>> deaths_;
   std::optional<DimBinding> active_;
   bool pointers_stale_ = true;
+  bool is_traced_ = false;
+  std::vector<Mark> marks_;  // of the run, when it is traced
 };
 
 }  // namespace
