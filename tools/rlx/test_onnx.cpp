@@ -113,7 +113,7 @@ Outcome run_case(const fs::path& folder, const Options& o) {
   try {
     CompileOptions options = CompileOptions::from_environment();
     if (o.device != "auto") options.device = o.device;
-    onnx::Session session(onnx::open_model((folder / "model.onnx").string()), options);
+    onnx::Session session(onnx::open_model((folder / "model.onnx").string()), options, {});
     outcome.staged = session.graph() == nullptr;
     for (const fs::path& set : sets) run_data_set(session, set, o, outcome);
   } catch (const Error& e) {

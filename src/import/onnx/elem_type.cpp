@@ -18,11 +18,11 @@ struct Row {
 constexpr std::array<Row, 27> kRows = {{
     {"undefined", std::nullopt, 0},   {"float", DType::F32, 32},
     {"uint8", DType::U8, 8},          {"int8", DType::I8, 8},
-    {"uint16", std::nullopt, 16},     {"int16", DType::I16, 16},
+    {"uint16", DType::U16, 16},       {"int16", DType::I16, 16},
     {"int32", DType::I32, 32},        {"int64", DType::I64, 64},
     {"string", std::nullopt, 0},      {"bool", DType::Bool, 8},
     {"float16", DType::F16, 16},      {"double", DType::F64, 64},
-    {"uint32", DType::U32, 32},       {"uint64", std::nullopt, 64},
+    {"uint32", DType::U32, 32},       {"uint64", DType::U64, 64},
     {"complex64", DType::C64, 64},    {"complex128", std::nullopt, 128},
     {"bfloat16", DType::BF16, 16},    {"float8e4m3fn", DType::U8, 8},
     {"float8e4m3fnuz", DType::U8, 8}, {"float8e5m2", DType::U8, 8},

@@ -18,7 +18,8 @@ Domain domain(std::string_view name, std::initializer_list<Rows> families) {
 
 const std::vector<Domain>& domains() {
   static const std::vector<Domain> all = {
-      domain("", {elementwise_rows(), matmul_rows(), reduce_rows(), shape_rows()}),
+      domain("",
+             {control_flow_rows(), elementwise_rows(), matmul_rows(), reduce_rows(), sequence_rows(), shape_rows()}),
   };
   return all;
 }

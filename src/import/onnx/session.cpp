@@ -237,7 +237,8 @@ class Session::Recorder : public Observer {
   int next_step_ = 0;
 };
 
-Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions options)
+Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions options,
+                 const std::map<std::string, int64_t>& sizes)
     : model_(std::move(model)), options_(std::move(options)) {
   const GraphProto& graph = *model_->proto.graph;
   std::unordered_set<std::string_view> initialized;
@@ -245,6 +246,12 @@ Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions option
   for (const ValueInfo& v : graph.inputs)
     if (!initialized.contains(v.name)) inputs_.push_back({std::string(v.name), v.type});
   for (const ValueInfo& v : graph.outputs) outputs_.push_back({std::string(v.name), v.type});
+  for (ModelPort& port : inputs_) describe(port, sizes);
+  for (const auto& [name, size] : sizes)
+    require(std::any_of(symbols_.names().begin(), symbols_.names().end(),
+                        [&, &n = name](const auto& entry) { return entry.second == n; }),
+            "The model has no size '", name, "'.");
+  for (ModelPort& port : outputs_) describe(port, sizes);
   try {
     import_symbolic();
   } catch (const Error& e) {
@@ -256,25 +263,28 @@ Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions option
 
 Session::~Session() = default;
 
+void Session::describe(ModelPort& port, const std::map<std::string, int64_t>& sizes) {
+  port.text = shape_text(port.type);
+  if (port.type.kind != TypeProto::Kind::kTensor || !port.type.shape || !storage(port.type.elem)) return;
+  TensorType type{{}, *storage(port.type.elem)};
+  for (size_t axis = 0; axis < port.type.shape->size(); ++axis) {
+    const DimProto& d = (*port.type.shape)[axis];
+    // Exporters write -1, 0 or "?" where they know nothing.
+    const std::string name = d.param.empty() || d.param == "?" ? str(port.name, ".", axis) : std::string(d.param);
+    const Dim symbol = d.value > 0 ? Dim(d.value) : symbols_.named(name);
+    const auto given = sizes.find(name);
+    type.shape.push_back(d.value <= 0 && given != sizes.end() ? Dim(given->second) : symbol);
+  }
+  port.tensor = type;
+}
+
 void Session::import_symbolic() {
   Importer importer(*model_);
+  importer.graph().symbols() = symbols_;
   std::map<std::string, Item, std::less<>> given;
   for (const ModelPort& port : inputs_) {
-    require(port.type.kind == TypeProto::Kind::kTensor && port.type.shape && storage(port.type.elem), "Input '",
-            port.name, "' has no known type.");
-    TensorType type{{}, *storage(port.type.elem)};
-    for (size_t axis = 0; axis < port.type.shape->size(); ++axis) {
-      const DimProto& d = (*port.type.shape)[axis];
-      SymbolTable& symbols = importer.graph().symbols();
-      // Exporters write -1, 0 or "?" where they know nothing.
-      if (d.value > 0)
-        type.shape.push_back(d.value);
-      else if (!d.param.empty() && d.param != "?")
-        type.shape.push_back(symbols.named(std::string(d.param)));
-      else
-        type.shape.push_back(symbols.named(str(port.name, ".", axis)));
-    }
-    given[port.name] = importer.item(importer.graph().input(port.name, type), port.type.elem);
+    require(port.tensor.has_value(), "Input '", port.name, "' (", port.text, ") has no known rank.");
+    given[port.name] = importer.item(importer.graph().input(port.name, *port.tensor), port.type.elem);
   }
   const std::vector<Item> outputs = importer.import_main(given);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -283,6 +293,8 @@ void Session::import_symbolic() {
     importer.graph().output(importer.value(outputs[i]), outputs_[i].name);
   }
   graph_ = std::move(importer.graph());
+  // What the file declares of its outputs is a hint; the graph knows.
+  for (size_t i = 0; i < outputs.size(); ++i) outputs_[i].tensor = graph_->type(graph_->outputs()[i].value);
 }
 
 Executable* Session::executable() {

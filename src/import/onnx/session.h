@@ -16,11 +16,15 @@ namespace rlx::onnx {
 struct ModelPort {
   std::string name;
   TypeProto type;
+  std::string text;                  // for people: "float [batch, 3]"
+  std::optional<TensorType> tensor;  // where the file says it, with symbols of Session::symbols()
 };
 
 class Session {
  public:
-  Session(std::shared_ptr<const ModelSource> model, CompileOptions options);
+  // `sizes`: of named dims, where they are known before the first run.
+  Session(std::shared_ptr<const ModelSource> model, CompileOptions options,
+          const std::map<std::string, int64_t>& sizes);
   ~Session();
 
   // Inputs that a run must give: those without an initializer.
@@ -30,6 +34,7 @@ class Session {
   // The model as one graph; null when that needs the values or sizes of a run, why_not() says which.
   const Graph* graph() const { return graph_ ? &*graph_ : nullptr; }
   const std::string& why_not() const { return why_not_; }
+  const SymbolTable& symbols() const { return graph_ ? graph_->symbols() : symbols_; }
   // The compiled graph; null when there is no single one.
   Executable* executable();
 
@@ -44,7 +49,7 @@ class Session {
   using Produced = std::vector<NamedTensors>;
 
   void import_symbolic();
-  std::string key_of(const std::map<std::string, HostValue>& inputs) const;
+  void describe(ModelPort& port, const std::map<std::string, int64_t>& sizes);
   void check_inputs(const std::map<std::string, HostValue>& inputs) const;
   std::vector<HostValue> run_staged(const std::map<std::string, HostValue>& inputs);
   void execute(Step& step, Produced& produced, const NamedTensors& inputs);
@@ -55,6 +60,7 @@ class Session {
   std::optional<Graph> graph_;
   std::vector<ElemType> output_elems_;  // of graph_
   std::string why_not_;
+  SymbolTable symbols_;  // of the ports
   std::unique_ptr<Executable> executable_;
   std::map<std::string, std::unique_ptr<Step>> roots_;  // by sizes of inputs
 };
