@@ -1,7 +1,12 @@
 #include "passes/match.h"
 
+#include <cmath>
+
 #include <algorithm>
 
+#include "rlx/ops/reshape.h"
+#include "rlx/ops/expand.h"
+#include "rlx/ops/leaves.h"
 #include "rlx/ops/binary.h"
 #include "rlx/ops/fused_matmul.h"
 #include "rlx/ops/matmul.h"
@@ -61,6 +66,44 @@ std::vector<GatedProduct> gated_products(const Rewriter& rw, const Node& node) {
     }
   }
   return found;
+}
+
+std::optional<double> scalar_of(const Rewriter& rw, ValueId id) {
+  const Node* node = &rw.producer(id);
+  while (node->op == &ops::expand || node->op == &ops::reshape) node = &rw.producer(node->inputs[0]);
+  if (node->op != &ops::constant) return std::nullopt;
+  const Tensor& value = node->attrs.as<ops::ConstantAttrs>().value;
+  if (value.num_elements() != 1 || is_complex(value.dtype())) return std::nullopt;
+  return value.at(0);
+}
+
+std::optional<ValueId> other_operand(const Rewriter& rw, const Node& node, double number, double tolerance) {
+  for (size_t i = 0; i < 2; ++i) {
+    const std::optional<double> c = scalar_of(rw, node.inputs[i]);
+    if (c && std::abs(*c - number) <= tolerance * std::abs(number)) return node.inputs[1 - i];
+  }
+  return std::nullopt;
+}
+
+Scaled as_scaled(Rewriter& rw, ValueId id) {
+  Scaled s{id, 1};
+  for (;;) {
+    const Node& node = rw.producer(s.x);
+    // Not a step that broadcasts x: the product has another shape then.
+    const auto step = [&](size_t i, double factor) {
+      if (rw.graph().type(node.inputs[i]) != rw.graph().type(s.x)) return false;
+      s = {node.inputs[i], s.factor * factor};
+      return true;
+    };
+    if (node.op == &ops::mul) {
+      const auto left = scalar_of(rw, node.inputs[0]), right = scalar_of(rw, node.inputs[1]);
+      if (right ? step(0, *right) : left ? step(1, *left) : false) continue;
+    } else if (node.op == &ops::div) {
+      const auto right = scalar_of(rw, node.inputs[1]);
+      if (right && *right != 0 && step(0, 1 / *right)) continue;
+    }
+    return s;
+  }
 }
 
 }  // namespace rlx::passes

@@ -20,6 +20,19 @@ bool is_unused(Rewriter& rw, const Node& node);
 
 std::vector<TensorType> types_of(const Rewriter& rw, std::span<const ValueId> ids);
 
+// The one number that a constant holds: one element, or an expand of one.
+std::optional<double> scalar_of(const Rewriter& rw, ValueId id);
+
+// The other operand of a commutative node of two when one is a given number, within a relative tolerance.
+std::optional<ValueId> other_operand(const Rewriter& rw, const Node& node, double number, double tolerance = 1e-6);
+
+// What a value is times a number: x * c, c * x and x / c are followed down to x, as far as nobody else reads them.
+struct Scaled {
+  ValueId x = 0;
+  double factor = 1;
+};
+Scaled as_scaled(Rewriter& rw, ValueId id);
+
 // Products of a value with a matrix: a matmul whose right side is one matrix, or the same with its epilogue.
 struct Linear {
   ValueId x = 0, w = 0;

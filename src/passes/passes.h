@@ -25,6 +25,9 @@ void lower_dot_general(Rewriter& rw);
 void lower_reduce(Rewriter& rw);
 void mark_elementwise_regions(Rewriter& rw);
 void quant_propagate(Rewriter& rw);
+void recognize_activations(Rewriter& rw);
+void recognize_attention(Rewriter& rw);
+void recognize_norms(Rewriter& rw);
 void simplify(Rewriter& rw);
 void split_matmul(Rewriter& rw);
 

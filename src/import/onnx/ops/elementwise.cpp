@@ -185,26 +185,61 @@ Built where(OnnxNode& n) {
   return n.like(ops::where(condition, n.input(1), n.input(2)), 1);
 }
 
+// fmod: 1 takes the sign of the dividend, else that of the divisor.
+Built mod(OnnxNode& n) {
+  const Value a = n.input(0);
+  return n.attr("fmod", false) ? ops::fmod(a, n.input(1)) : ops::mod(a, n.input(1));
+}
+
+Built bit_shift(OnnxNode& n) {
+  const Value x = n.input(0);
+  return n.attr("direction", "LEFT") == "LEFT" ? ops::shift_left(x, n.input(1)) : ops::shift_right(x, n.input(1));
+}
+
+Built is_inf(OnnxNode& n) {
+  return ops::is_inf(n.input(0), {.detect_positive = n.attr("detect_positive", true),
+                                  .detect_negative = n.attr("detect_negative", true)});
+}
+
+Built bool_not(OnnxNode& n) { return ops::bit_not(n.input(0)); }
+
 }  // namespace
 
 Rows elementwise_rows() {
   return {
       {"Abs", 1, unary<ops::abs>},
+      {"Acos", 7, unary<ops::acos>},
+      {"Acosh", 9, unary<ops::acosh>},
       {"Add", 1, binary<ops::add>},
+      {"And", 1, binary<ops::bit_and>},
+      {"Asin", 7, unary<ops::asin>},
+      {"Asinh", 9, unary<ops::asinh>},
       {"Atan", 1, unary<ops::atan>},
+      {"Atanh", 9, unary<ops::atanh>},
+      {"BitShift", 11, bit_shift},
+      {"BitwiseAnd", 18, binary<ops::bit_and>},
+      {"BitwiseNot", 18, bool_not},
+      {"BitwiseOr", 18, binary<ops::bit_or>},
+      {"BitwiseXor", 18, binary<ops::bit_xor>},
+      {"Ceil", 1, unary<ops::ceil>},
       {"Celu", 12, celu},
       {"Clip", 1, clip_attributes},
       {"Clip", 11, clip},
       {"Cos", 1, unary<ops::cos>},
+      {"Cosh", 9, unary<ops::cosh>},
       {"Div", 1, binary<ops::div>},
       {"Elu", 1, elu},
       {"Equal", 1, binary<ops::eq>},
+      {"Erf", 9, unary<ops::erf>},
       {"Exp", 1, unary<ops::exp>},
+      {"Floor", 1, unary<ops::floor>},
       {"Gelu", 20, gelu},
       {"Greater", 1, binary<ops::gt>},
       {"GreaterOrEqual", 12, binary<ops::ge>},
       {"HardSigmoid", 1, hard_sigmoid},
       {"HardSwish", 14, hard_swish},
+      {"IsInf", 10, is_inf},
+      {"IsNaN", 9, unary<ops::is_nan>},
       {"LeakyRelu", 1, leaky_relu},
       {"Less", 1, binary<ops::lt>},
       {"LessOrEqual", 12, binary<ops::le>},
@@ -213,8 +248,11 @@ Rows elementwise_rows() {
       {"Mean", 1, mean},
       {"Min", 1, variadic<ops::min>},
       {"Mish", 18, mish},
+      {"Mod", 10, mod},
       {"Mul", 1, binary<ops::mul>},
       {"Neg", 1, unary<ops::neg>},
+      {"Not", 1, bool_not},
+      {"Or", 1, binary<ops::bit_or>},
       {"PRelu", 1, prelu},
       {"Pow", 1, pow},
       {"Reciprocal", 1, reciprocal},
@@ -223,7 +261,9 @@ Rows elementwise_rows() {
       {"Selu", 1, selu},
       {"Shrink", 9, shrink},
       {"Sigmoid", 1, unary<ops::sigmoid>},
+      {"Sign", 9, unary<ops::sign>},
       {"Sin", 1, unary<ops::sin>},
+      {"Sinh", 9, unary<ops::sinh>},
       {"Softplus", 1, softplus},
       {"Softsign", 1, softsign},
       {"Sqrt", 1, unary<ops::sqrt>},
@@ -234,6 +274,7 @@ Rows elementwise_rows() {
       {"Tanh", 1, unary<ops::tanh>},
       {"ThresholdedRelu", 1, thresholded_relu},
       {"Where", 9, where},
+      {"Xor", 1, binary<ops::bit_xor>},
   };
 }
 

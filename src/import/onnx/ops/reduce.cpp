@@ -138,9 +138,10 @@ Built top_k(OnnxNode& n) {
   return Values{y, y.result(1)};
 }
 
-Built cum_sum(OnnxNode& n) {
+template <const Op<ops::CumsumAttrs>& op>
+Built cumulative(OnnxNode& n) {
   const Value x = n.input(0);
-  return ops::cumsum(x, {.axis = normalize_axis(n.int_value(1), x.shape().rank()),
+  return op(x, {.axis = normalize_axis(n.int_value(1), x.shape().rank()),
                          .exclusive = n.attr("exclusive", false),
                          .reverse = n.attr("reverse", false)});
 }
@@ -151,7 +152,8 @@ Rows reduce_rows() {
   return {
       {"ArgMax", 1, arg<ops::argmax>},
       {"ArgMin", 1, arg<ops::argmin>},
-      {"CumSum", 11, cum_sum},
+      {"CumProd", 26, cumulative<ops::cumprod>},
+      {"CumSum", 11, cumulative<ops::cumsum>},
       {"Hardmax", 1, on_matrix<hardmax_of>},
       {"Hardmax", 13, on_axis<hardmax_of>},
       {"LogSoftmax", 1, on_matrix<log_softmax_of>},

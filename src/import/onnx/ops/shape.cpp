@@ -42,15 +42,6 @@ Built constant_of_shape(OnnxNode& n) {
 
 Built identity(OnnxNode& n) { return n.item(0); }
 
-Built cast(OnnxNode& n) {
-  const auto to = static_cast<ElemType>(n.required_int("to"));
-  const Item& x = n.item(0);
-  if (x.elem == to) return x;
-  if (x.kind != Item::Kind::kTensor || is_code(x.elem) || is_code(to) || is_small_int(x.elem) || is_small_int(to))
-    n.unsupported(str("A cast from ", name(x.elem), " to ", name(to), " is not supported."));
-  return n.result(cast_to(n.input(0), storage_of(to)), to);
-}
-
 Built shape(OnnxNode& n) {
   const std::vector<Dim>& all = n.input(0).shape().dims();
   const int64_t rank = static_cast<int64_t>(all.size());
@@ -145,9 +136,18 @@ Value slice_axis(OnnxNode& n, const Value& x, int64_t axis, const Dim& start, co
       const int64_t count = std::max<int64_t>(last - first, 0);
       return count == d ? x : ops::narrow(x, {.axis = axis, .start = std::min(first, d), .len = count});
     }
-    std::vector<int64_t> indices;
-    for (int64_t i = first; step > 0 ? i < last : i > last; i += step) indices.push_back(i);
-    return ops::gather(x, n.ints_constant(indices), {.axis = axis});
+    const int64_t span = step > 0 ? last - first : first - last;
+    const int64_t stride = step > 0 ? step : -step;
+    const int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
+    if (count == 0) return ops::narrow(x, {.axis = axis, .start = 0, .len = 0});
+    ops::SliceAttrs attrs;
+    attrs.start.assign(static_cast<size_t>(x.shape().rank()), 0);
+    attrs.step.assign(static_cast<size_t>(x.shape().rank()), 1);
+    attrs.len = x.shape().dims();
+    attrs.start[static_cast<size_t>(axis)] = first;
+    attrs.step[static_cast<size_t>(axis)] = step;
+    attrs.len[static_cast<size_t>(axis)] = count;
+    return ops::slice(x, attrs);
   }
   require(step == 1, "A slice with step ", step, " of a size that is not known (", size, ") is not possible.");
   const auto resolve = [&](const Dim& i) {
