@@ -1,7 +1,10 @@
 #include <algorithm>
 
 #include "backends/reference/table.h"
+#include <map>
+
 #include "common.h"
+#include "import/onnx/node.h"
 #include "ir/text.h"
 
 namespace rlx::cli {
@@ -10,6 +13,7 @@ namespace {
 
 struct OpsArgs {
   bool markdown = false, json = false;
+  bool onnx = false;
 };
 
 // As the specification orders them (10, 4); a category it does not know comes last.
@@ -186,6 +190,35 @@ Json ops_json() {
             {"percent", c.percent()}}}};
 }
 
+// ONNX ops by domain: each with the opsets from which on another builder reads it.
+std::map<std::string, std::map<std::string, std::vector<int64_t>>> onnx_ops() {
+  std::map<std::string, std::map<std::string, std::vector<int64_t>>> all;
+  for (const onnx::Domain& domain : onnx::all_builders())
+    for (const onnx::OpRow& row : domain.rows)
+      all[domain.name.empty() ? "ai.onnx" : std::string(domain.name)][std::string(row.op_type)].push_back(row.since);
+  return all;
+}
+
+Json onnx_json() {
+  Json json = Json::object();
+  for (const auto& [domain, ops] : onnx_ops())
+    for (const auto& [name, since] : ops) json[domain][name] = since;
+  return json;
+}
+
+std::string onnx_text() {
+  std::string text;
+  for (const auto& [domain, ops] : onnx_ops()) {
+    text += str(domain, ": ", ops.size(), " ops\n");
+    for (const auto& [name, since] : ops) {
+      text += str("  ", name, " since ");
+      for (size_t i = 0; i < since.size(); ++i) text += str(i > 0 ? ", " : "", since[i]);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_ops(CLI::App& app, Work& work) {
@@ -193,10 +226,17 @@ void add_ops(CLI::App& app, Work& work) {
   auto args = std::make_shared<OpsArgs>();
   CLI::Option* markdown = sub->add_flag("--markdown", args->markdown, "write docs/ops.md");
   sub->add_flag("--json", args->json, "write JSON")->excludes(markdown)->option_text(" ");
+  sub->add_flag("--onnx", args->onnx, "list the ONNX ops that models may use, with the opsets whose meaning differs")
+      ->excludes(markdown)
+      ->option_text(" ");
   markdown->option_text(" ");  // not the line about what excludes what
-  sub->footer("Examples:\n  rlx ops\n  rlx ops --markdown > docs/ops.md");
+  sub->footer("Examples:\n  rlx ops\n  rlx ops --onnx\n  rlx ops --markdown > docs/ops.md");
   sub->callback([&work, args] {
     work = [args](std::string& out) {
+      if (args->onnx) {
+        out += args->json ? dump(onnx_json()) : onnx_text();
+        return 0;
+      }
       out += args->json ? dump(ops_json()) : args->markdown ? markdown_text() : plain_text();
       return 0;
     };
