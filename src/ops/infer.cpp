@@ -6,6 +6,12 @@ void require_float(const TensorType& type, std::string_view what) {
   require(is_float(type.dtype), what, " dtype (", type.dtype, ") is not a float type.");
 }
 
+Types same_as_float_input(const InferCall& call) {
+  const TensorType& x = call.input(0);
+  require(is_float(x.dtype), "Op '", call.op().name, "' is not defined for ", x.dtype, ".");
+  return x;
+}
+
 void require_index(const TensorType& type, std::string_view what) {
   require(is_index(type.dtype), what, " dtype (", type.dtype, ") is not i32 or i64.");
 }
@@ -38,6 +44,22 @@ void require_shape(const TensorType& type, const Shape& shape, std::string_view 
   for (int64_t i = 0; same && i < shape.rank(); ++i)
     same = type.dim(i) == shape[i] || type.dim(i).is_static() != shape[i].is_static();
   require(same, what, " shape (", type.shape, ") is not ", shape, ".");
+}
+
+void require_within(const TensorType& type, const TensorType& outer, int64_t axis, std::string_view what) {
+  for (int64_t a = 0; a < type.rank(); ++a) {
+    const Dim &own = type.dim(a), &limit = outer.dim(a);
+    const bool comparable = own.scale() == limit.scale() && (own.is_static() || own.symbol_id() == limit.symbol_id());
+    require(a == axis || !comparable || own.offset() <= limit.offset(), what, " shape (", type.shape,
+            ") is larger than ", outer.shape, " along axis ", a, ".");
+  }
+}
+
+int64_t index_depth(const TensorType& indices, int64_t rank) {
+  const Dim& depth = indices.dim(indices.rank() - 1);
+  require(depth.is_static(), "Last size (", depth, ") of the indices is not a number.");
+  require(depth.value() <= rank, "Indices of (", depth, ") numbers are more than the ", rank, " axes.");
+  return depth.value();
 }
 
 }  // namespace rlx::ops

@@ -12,12 +12,15 @@ static Shape pooled(const TensorType& x, const Window& window, bool ceil_mode, S
   return y;
 }
 
-static Types infer(const InferCall& call) {
-  const TensorType& x = call.input(0);
-  require(is_float(x.dtype) || is_int(x.dtype), "Operand dtype (", x.dtype, ") is not a float or integer type.");
-  const auto& a = call.attrs<PoolAttrs>();
-  return TensorType{pooled(x, window_of(a), a.ceil_mode, call.symbols), x.dtype};
+template <class A>
+static Shape pooled(const InferCall& call) {
+  require_ordered(call.input(0));
+  const auto& a = call.attrs<A>();
+  return pooled(call.input(0), window_of(a), a.ceil_mode, call.symbols);
 }
+
+static Types infer(const InferCall& call) { return TensorType{pooled<PoolAttrs>(call), call.input(0).dtype}; }
+static Types infer_indices(const InferCall& call) { return TensorType{pooled<PoolMaxIndicesAttrs>(call), DType::I64}; }
 
 static Types infer_float(const InferCall& call) {
   require_float(call.input(0));
@@ -37,17 +40,26 @@ static Types infer_max_backward(const InferCall& call) {
 
 static bool mixes_space(const Attrs&, int64_t, int64_t axis) { return axis >= 2; }
 
-static constexpr OpDef pool(std::string_view name, Types (*rule)(const InferCall&), std::string_view doc) {
+// An index counts the images and channels before it.
+static bool mixes_all(const Attrs&, int64_t, int64_t) { return true; }
+
+static constexpr OpDef pool(std::string_view name, Types (*rule)(const InferCall&), std::string_view doc,
+                            bool (*mixes_axis)(const Attrs&, int64_t, int64_t) = mixes_space) {
   return {.name = name,
           .category = "Convolution",
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = rule,
-          .mixes_axis = mixes_space,
+          .mixes_axis = mixes_axis,
           .doc = doc};
 }
 
 constinit const Op<PoolAttrs> pool_max{pool("pool_max", infer, "The largest element of each window; NaN wins.")};
+constinit const Op<PoolMaxIndicesAttrs> pool_max_indices{
+    pool("pool_max_indices", infer_indices,
+         "Where the first of the largest elements of each window lies in x as one row; -1 where a window lies in the "
+         "padding. NaN wins.",
+         mixes_all)};
 constinit const Op<PoolAttrs> pool_mean{
     pool("pool_mean", infer_float, "The mean of each window, over the padding too unless count_include_pad is off.")};
 constinit const Op<PoolAttrs> pool_min{pool("pool_min", infer, "The smallest element of each window; NaN wins.")};

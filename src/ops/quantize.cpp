@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/conv_types.h"
 #include "ops/infer.h"
 
 namespace rlx::ops {
@@ -59,42 +60,15 @@ Types infer_matmul(const InferCall& call) {
   return TensorType{{x.dim(0), w.dim(1)}, DType::I8};
 }
 
-// Entry i of a list attribute, or its default; every window attribute is bounded so that sums of them cannot overflow.
-int64_t entry(const std::vector<int64_t>& list, size_t i, int64_t missing, int64_t least, std::string_view what) {
-  require(list.size() <= 2, "Attribute ", what, " (", list, ") has more than 2 entries.");
-  const int64_t value = i < list.size() ? list[i] : missing;
-  require(value >= least && value <= INT32_MAX, "Attribute ", what, " (", value, ") is out of range.");
-  return value;
-}
-
 Types infer_conv(const InferCall& call) {
   const auto& attrs = call.attrs<QConv2dAttrs>();
   const TensorType &x = call.input(0), &w = call.input(1);
-  require_rank(w, 4, "Weight");
+  const Window window = window_of(attrs);
+  require(window.rank() == 2, "kernel_size (", attrs.kernel_size, ") does not have 2 entries.");
+  require_kernel(w, window);
   check_operands(call, 4, w.dim(0));
   check_requantize(attrs);
-  require(attrs.kernel_size.size() == 2, "Attribute kernel_size (", attrs.kernel_size, ") has not 2 entries.");
-  require(attrs.groups >= 1, "Attribute groups (", attrs.groups, ") is not positive.");
-  const Dim &in = x.dim(1), &out = w.dim(0);
-  require((!in.is_static() || in.value() % attrs.groups == 0) && (!out.is_static() || out.value() % attrs.groups == 0),
-          "Channels (", in, " in, ", out, " out) are not multiples of groups (", attrs.groups, ").");
-  require_same_dim(w.dim(1), call.symbols.div(in, attrs.groups), "Channels of a group in weight and x");
-
-  Shape shape{x.dim(0), out};
-  for (int64_t i = 0; i < 2; ++i) {
-    const auto at = static_cast<size_t>(i);
-    const int64_t k = entry(attrs.kernel_size, at, 1, 1, "kernel_size");
-    const int64_t stride = entry(attrs.stride, at, 1, 1, "stride");
-    const int64_t pad = entry(attrs.padding, at, 0, 0, "padding");
-    const int64_t dilation = entry(attrs.dilation, at, 1, 1, "dilation");
-    require_same_dim(w.dim(2 + i), k, "Kernel sizes of weight and attribute");
-    const int64_t window = dilation * (k - 1) + 1;
-    const Dim padded = call.symbols.add(x.dim(2 + i), 2 * pad);
-    require(!padded.is_static() || padded.value() >= window, "Window (", window, ") is larger than the padded size (",
-            padded, ").");
-    shape.push_back(call.symbols.add(call.symbols.div(call.symbols.sub(padded, window), stride), 1));
-  }
-  return TensorType{shape, DType::I8};
+  return TensorType{conv_shape(x, w, window, attrs.groups, call.symbols), DType::I8};
 }
 
 }  // namespace

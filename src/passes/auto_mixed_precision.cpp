@@ -42,8 +42,9 @@ const Row kRows[] = {
     {&ops::lora_matmul, {Category::kCompute, 0b1111}},
     {&ops::fused_matmul_bias_act, {Category::kCompute, 0b111}},
     {&ops::fused_matmul_split, {Category::kCompute, 0b111}},
-    {&ops::conv, {Category::kCompute, 0b11}},
-    {&ops::conv_transpose2d, {Category::kCompute, 0b11}},
+    {&ops::conv, {Category::kCompute, 0b111}},
+    {&ops::conv_transpose, {Category::kCompute, 0b111}},
+    {&ops::fused_conv_bias_act, {Category::kCompute, 0b1111}},
     {&ops::attention, {Category::kCompute, 0b111}},
     {&ops::softmax, {Category::kReduction, 0b1}},
     {&ops::reduce_sum, {Category::kReduction, 0b1}},
@@ -74,8 +75,10 @@ Role role_of(const Node& node) {
   if (node.op == &ops::fused_attention_block) return attention_block_role(node);
   for (const Row& row : kRows)
     if (row.op == node.op) return row.role;
-  // Comparisons stay exact: a rounded operand may change the answer altogether.
-  if (is_region_step(node) && node.op != &ops::cast && node.results[0].type.dtype != DType::Bool)
+  // Comparisons and steps stay exact: a rounded operand may change the answer altogether.
+  static const OpDef* const kSteps[] = {&ops::cast, &ops::floor, &ops::ceil, &ops::sign, &ops::mod, &ops::fmod};
+  if (is_region_step(node) && std::find(std::begin(kSteps), std::end(kSteps), node.op) == std::end(kSteps) &&
+      node.results[0].type.dtype != DType::Bool)
     return {Category::kElementwise, kAll};
   return {};
 }

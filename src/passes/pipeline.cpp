@@ -40,6 +40,9 @@ static constexpr Pass kPipeline[] = {
     {.name = "simplify", .run = simplify, .repeat = true},
     {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
     // Biases and activations first: what is left of a sum may be a residual, and a gate with a bias carries its silu.
+    // Scales and shifts go into the weights first, what is added then is a bias or a residual.
+    {.name = "fold_conv_scale", .run = fold_conv_scale, .numerics = Numerics::kReassoc},
+    {.name = "fuse_conv_bias_act", .run = fuse_conv_bias_act, .numerics = Numerics::kReassoc},
     {.name = "fuse_matmul_bias_act", .run = fuse_matmul_bias_act, .numerics = Numerics::kReassoc},
     {.name = "fuse_residual_norm", .run = fuse_residual_norm, .numerics = Numerics::kReassoc},
     // Pairs of up and gate before products of one input in general, which would take them too.

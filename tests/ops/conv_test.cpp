@@ -1,6 +1,7 @@
 #include <array>
 
 #include "support/op_cases.h"
+#include "window_fixture.h"
 
 namespace rlx::test {
 
@@ -12,6 +13,10 @@ struct Geometry {
 };
 int64_t entry(const std::vector<int64_t>& list, size_t i, int64_t missing) {
   return i < list.size() ? list[i] : missing;
+}
+
+int64_t end_padding(const Geometry& g, size_t i) {
+  return entry(g.padding, g.padding.size() == 2 * g.kernel.size() ? g.kernel.size() + i : i, 0);
 }
 
 // Conv by an explicitly zero-padded copy of x, the taps as the outermost loop: another order and other bounds than the
@@ -27,7 +32,7 @@ Tensor conv_by_padding(const Tensor& x, const Tensor& w, const Geometry& g) {
     d[lead + i] = entry(g.dilation, i, 1);
   }
   for (size_t i = 0; i < 3; ++i) {
-    big[i] = in[i] + 2 * p[i];
+    big[i] = in[i] + p[i] + (i < lead ? 0 : end_padding(g, i - lead));
     out[i] = 0;
     while (out[i] * s[i] + d[i] * (k[i] - 1) < big[i]) ++out[i];
   }
@@ -92,6 +97,32 @@ OP_CASES(conv) {
   judged({1, 5, 6, 6}, {7, 5, 1, 1}, {{1, 1}}, DType::F32);
   judged({2, 2, 5, 6}, {2, 2, 3, 3}, {{3, 3}, {2}, {1}}, DType::F32);        // short lists: the last axis has defaults
   judged({1, 1, 3, 3}, {1, 1, 3, 3}, {{3, 3}, {1, 1}, {4, 4}}, DType::F32);  // windows wholly in the padding are 0
+  // Other paddings at the ends than at the beginnings.
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
+    judged({2, 3, 7, 5}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {0, 2, 3, 1}, {1, 2}}, dtype);
+  judged({2, 3, 40}, {5, 3, 4}, {{4}, {1}, {3, 0}}, DType::F32);  // causal
+  judged({1, 6, 40}, {6, 1, 4}, {{4}, {1}, {3, 0}, {}, 6}, DType::F32);
+  judged({1, 2, 4, 5, 3}, {4, 1, 2, 3, 1}, {{2, 3, 1}, {1, 2, 1}, {1, 0, 0, 0, 3, 1}, {2, 1, 1}, 2}, DType::F32);
+  judged({2, 5, 21, 37}, {5, 1, 3, 3}, {{3, 3}, {2, 2}, {0, 0, 1, 1}, {}, 5}, DType::F32);  // TensorFlow's "same"
+  judged({2, 5, 21, 36}, {9, 5, 3, 3}, {{3, 3}, {2, 2}, {0, 0, 1, 1}}, DType::F32);
+  judged({1, 4, 9, 9}, {6, 4, 1, 1}, {{1, 1}, {1, 1}, {0, 0, 1, 2}}, DType::F32);  // a pointwise kernel
+  for (const WindowFixture& f : window_fixtures("conv"))
+    add({f.x, f.w}, {f.kernel, f.stride, f.padding, f.dilation, f.more[0]}).expect({f.y}, kExact);
+  // A bias per channel.
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
+    for (const int64_t groups : {1, 4}) {
+      const Geometry g = {{3, 2}, {2, 1}, {1, 2}, {}, groups};
+      add({random({2, 4, 7, 5}, dtype), random({8, 4 / groups, 3, 2}, dtype), random({8}, dtype)}, conv_attrs(g))
+          .check([g, dtype](const Tensors& in, const Tensors& out) {
+            const Tensor plain = conv_by_padding(in[0].cast(DType::F64), in[1].cast(DType::F64), g);
+            const int64_t plane = plain.sizes()[2] * plain.sizes()[3];
+            std::vector<double> y = plain.to_doubles();
+            for (size_t i = 0; i < y.size(); ++i) y[i] += in[2].at(static_cast<int64_t>(i) / plane % 8);
+            EXPECT_TRUE(near(out[0], Tensor::from_doubles(dtype, plain.sizes(), y), tolerance_of(dtype)));
+          });
+    }
+  add_error({random({1, 1, 4}), random({2, 1, 3}), random({1})}, {.kernel_size = {3}}, "Bias shape ([1]) is not [2]");
+  add_error({random({1, 1, 4}), random({2, 1, 3}), random({2}, DType::F64)}, {.kernel_size = {3}}, "differ; cast one");
   // Beyond one tile, panel, block of k or block of rows of a fast kernel; odd tails, every dtype. No judge: backends
   // are compared.
   const auto compared = [&](std::vector<int64_t> x, std::vector<int64_t> w, const Geometry& g, DType dtype) {
@@ -132,6 +163,11 @@ OP_CASES(conv) {
   add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .stride = {0}},
             "stride ([0]) has an entry below 1");
   add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .padding = {-1}}, "padding ([-1])");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .padding = {0, 0, 0}},
+            "padding ([0, 0, 0]) has neither 1 entries nor 2");
+  add_error({random({1, 1, 4, 4}), random({1, 1, 3, 3})}, {.kernel_size = {3, 3}, .padding = {0, 0, 0}},
+            "padding ([0, 0, 0]) has neither 2 entries nor 4");
+  add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .padding = {0, -2}}, "padding ([0, -2])");
   add_error({random({1, 1, 4}), random({1, 1, 3})}, {.kernel_size = {3}, .dilation = {1, 1}}, "more than 1 entries");
   add_error({random({1, 3, 4}), random({2, 1, 3})}, {.kernel_size = {3}, .groups = 2},
             "does not divide the input channels (3)");
@@ -145,7 +181,7 @@ OP_CASES(conv) {
   add_error({random({1, 1, 4}), random({1, 1, 3}, DType::F16)}, {.kernel_size = {3}}, "differ; cast one");
 }
 
-OP_CASES(conv_transpose2d) {
+OP_CASES(conv_transpose) {
   // By hand: stride 2 leaves gaps, overlapping kernels add up.
   add({Tensor::f32({1, 1, 1, 2}, {1, 2}), Tensor::f32({1, 1, 1, 3}, {1, 10, 100})},
       {.kernel_size = {1, 3}, .stride = {1, 2}})
@@ -169,6 +205,13 @@ OP_CASES(conv_transpose2d) {
   adjoint({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}}, {});
   adjoint({1, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2}, {1, 0});
   adjoint({1, 2, 4, 4}, {2, 1, 1, 4}, {{1, 4}, {}, {0, 2}, {}, 2}, {});
+  adjoint({1, 2, 5, 6}, {3, 2, 3, 2}, {{3, 2}, {2, 1}, {0, 1, 1, 2}, {1, 2}}, {1, 0});  // other paddings at the ends
+  adjoint({2, 4, 11}, {6, 2, 3}, {{3}, {2}, {1, 2}, {2}, 2}, {1});
+  adjoint({1, 2, 4, 5, 3}, {3, 2, 2, 3, 1}, {{2, 3, 1}, {2, 1, 2}, {0, 1, 0, 1, 0, 0}, {1, 2, 1}}, {1, 0, 0});
+  for (const WindowFixture& f : window_fixtures("transpose")) {
+    const std::vector<int64_t> extra(f.more.begin(), f.more.end() - 1);
+    add({f.x, f.w}, {f.kernel, f.stride, f.padding, f.dilation, extra, f.more.back()}).expect({f.y}, kExact);
+  }
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
     add({random({2, 6, 9, 7}, dtype), random({6, 11, 4, 4}, dtype)},
         {.kernel_size = {4, 4}, .stride = {2, 2}, .padding = {1, 1}});
@@ -183,16 +226,38 @@ OP_CASES(conv_transpose2d) {
         {.kernel_size = {1, 2}, .stride = {3, 3}, .groups = 3});
     add({random({1, 16, 12, 13}, dtype), random({16, 20, 3, 3}, dtype)}, {.kernel_size = {3, 3}, .padding = {1, 1}});
   }
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({2, 7, 90}, dtype), random({7, 10, 4}, dtype)}, {.kernel_size = {4}, .stride = {2}, .padding = {1, 2}});
+    add({random({1, 8, 4, 9, 10}, dtype), random({8, 3, 3, 2, 3}, dtype)}, {.kernel_size = {3, 2, 3},
+                                                                            .stride = {2, 2, 1},
+                                                                            .padding = {1, 0, 2, 0, 1, 1},
+                                                                            .dilation = {1, 2, 1},
+                                                                            .output_padding = {1, 0, 0},
+                                                                            .groups = 4});
+  }
   for (const DType dtype : {DType::F16, DType::BF16})
     add({random({1, 2, 3, 3}, dtype), random({2, 1, 2, 2}, dtype)}, {.kernel_size = {2, 2}, .stride = {2, 2}})
         .check([dtype](const Tensors& in, const Tensors& out) {
-          const Tensor wide = run(ops::conv_transpose2d, {in[0].cast(DType::F64), in[1].cast(DType::F64)},
+          const Tensor wide = run(ops::conv_transpose, {in[0].cast(DType::F64), in[1].cast(DType::F64)},
                                   {.kernel_size = {2, 2}, .stride = {2, 2}})[0];
           EXPECT_TRUE(near(out[0].cast(DType::F64), wide, tolerance_of(dtype)));
         });
+  // A bias per channel, also where no tap reaches.
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64})
+    add({random({1, 4, 6, 5}, dtype), random({4, 3, 1, 2}, dtype), random({6}, dtype)},
+        {.kernel_size = {1, 2}, .stride = {3, 2}, .groups = 2})
+        .check([dtype](const Tensors& in, const Tensors& out) {
+          const Tensor plain = run(ops::conv_transpose, {in[0].cast(DType::F64), in[1].cast(DType::F64)},
+                                   {.kernel_size = {1, 2}, .stride = {3, 2}, .groups = 2})[0];
+          const int64_t plane = plain.sizes()[2] * plain.sizes()[3];
+          std::vector<double> y = plain.to_doubles();
+          for (size_t i = 0; i < y.size(); ++i) y[i] += in[2].at(static_cast<int64_t>(i) / plane % 6);
+          EXPECT_TRUE(near(out[0], Tensor::from_doubles(dtype, plain.sizes(), y), tolerance_of(dtype)));
+        });
+  add_error({random({1, 2, 3}), random({2, 3, 2}), random({2})}, {.kernel_size = {2}}, "Bias shape ([2]) is not [3]");
   add({Tensor(DType::F32, {1, 0, 2, 2}), Tensor(DType::F32, {0, 3, 2, 2})}, {.kernel_size = {2, 2}})
       .expect({Tensor(DType::F32, {1, 3, 3, 3})}, kExact);
-  add_error({random({1, 2, 3, 3}), random({2, 1, 2})}, {.kernel_size = {2}}, "does not have 2 entries");
+  add_error({random({1, 2, 3, 3}), random({2, 1, 2})}, {.kernel_size = {2}}, "Input rank (4)");
   add_error({random({1, 2, 3, 3}), random({3, 1, 2, 2})}, {.kernel_size = {2, 2}}, "(2 and 3) differ");
   add_error({random({1, 2, 3, 3}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .groups = 3}, "does not divide");
   add_error({random({1, 2, 1, 1}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .padding = {2, 2}},
@@ -207,7 +272,8 @@ OP_CASES(im2col) {
   add({Tensor::i32({1, 2, 1, 2}, {1, 2, 3, 4})}, {.kernel_size = {1, 2}, .stride = {1, 2}, .padding = {0, 1}})
       .expect({Tensor::i32({2, 4}, {0, 1, 0, 3, 2, 0, 4, 0})}, kExact);
   // Conv is im2col times the weight.
-  for (const Geometry& g : {Geometry{{3, 2}, {2, 1}, {1, 2}, {1, 2}}, Geometry{{1, 1}, {3, 2}}, Geometry{{2, 3}}})
+  for (const Geometry& g : {Geometry{{3, 2}, {2, 1}, {1, 2}, {1, 2}}, Geometry{{1, 1}, {3, 2}}, Geometry{{2, 3}},
+                            Geometry{{3, 2}, {1, 2}, {0, 2, 1, 0}}})
     add({random({2, 3, 7, 5}, DType::F64)}, {g.kernel, g.stride, g.padding, g.dilation})
         .check([g](const Tensors& in, const Tensors& out) {
           Rng other(7);
@@ -303,8 +369,8 @@ TEST(ConvTypes, SymbolicSizesBindToTheStaticOnes) {
     graph.output(ops::im2col(x, {a.kernel_size, a.stride, a.padding, a.dilation}), "im2col");
     graph.output(ops::pool_mean(x, {.kernel_size = {3, 2}, .stride = {2, 3}, .padding = {1, 0}, .ceil_mode = true}),
                  "pool");
-    graph.output(ops::conv_transpose2d(x, graph.param("wt", {{4, 1, 3, 2}, DType::F32}),
-                                       {.kernel_size = {3, 2}, .stride = {2, 3}}),
+    graph.output(ops::conv_transpose(x, graph.param("wt", {{4, 1, 3, 2}, DType::F32}),
+                                     {.kernel_size = {3, 2}, .stride = {2, 3}}),
                  "t");
     return graph;
   };

@@ -140,6 +140,18 @@ OP_CASES(q_conv2d) {
           EXPECT_NEAR(out[0].at(static_cast<int64_t>(i)), std::max(-128.0, std::min(127.0, sums[i] * 0.02 + 5)),
                       0.5001);
       });
+  // Padding at one end only is the other end of a result with padding at both.
+  add({integers({1, 2, 5, 6}, -20, 20, DType::I8), integers({3, 2, 3, 2}, -20, 20, DType::I8), integers({3}, -99, 99)},
+      {.kernel_size = {3, 2}, .padding = {0, 1, 2, 0}, .x_zp = 3, .mult = 0.02f})
+      .check([](const Tensors& in, const Tensors& out) {
+        const Tensor both =
+            run(ops::q_conv2d, in, {.kernel_size = {3, 2}, .padding = {2, 1}, .x_zp = 3, .mult = 0.02f})[0];
+        ASSERT_EQ(out[0].sizes(), (std::vector<int64_t>{1, 3, 5, 6}));
+        ASSERT_EQ(both.sizes(), (std::vector<int64_t>{1, 3, 7, 7}));
+        for (int64_t c = 0; c < 3; ++c)
+          for (int64_t y = 0; y < 5; ++y)
+            for (int64_t x = 0; x < 6; ++x) EXPECT_EQ(out[0].at((c * 5 + y) * 6 + x), both.at((c * 7 + y + 2) * 7 + x));
+      });
   add({integers({2, 6, 13, 11}, -128, 127, DType::I8), integers({34, 6, 3, 3}, -128, 127, DType::I8),
        integers({34}, -999, 999)},
       {.kernel_size = {3, 3}, .padding = {1, 1}, .x_zp = -128, .w_zp = 3, .out_zp = 5, .mult = 0.0003f});
@@ -148,15 +160,16 @@ OP_CASES(q_conv2d) {
       {.kernel_size = {5, 1}, .stride = {1, 3}, .padding = {2, 0}, .dilation = {2, 1}, .groups = 36, .mult = 0.003f});
   const Tensor x = integers({1, 2, 3, 3}, -9, 9, DType::I8), w = integers({2, 2, 2, 2}, -9, 9, DType::I8);
   const Tensor b = Tensor::i32({2}, {0, 0});
-  add_error({x, w, b}, {.kernel_size = {2}}, "Attribute kernel_size ([2]) has not 2 entries");
-  add_error({x, w, b}, {.kernel_size = {2, 3}}, "Kernel sizes of weight and attribute (2 and 3) differ");
-  add_error({x, w, b}, {.kernel_size = {2, 2}, .groups = 2}, "Channels of a group in weight and x (2 and 1) differ");
-  add_error({x, w, b}, {.kernel_size = {2, 2}, .groups = 0}, "Attribute groups (0) is not positive");
+  add_error({x, w, b}, {.kernel_size = {2}}, "kernel_size ([2]) does not have 2 entries");
+  add_error({x, w, b}, {.kernel_size = {2, 3}}, "does not end in kernel_size ([2, 3])");
+  add_error({x, w, b}, {.kernel_size = {2, 2}, .groups = 2}, "Input channels per group of x and w (1 and 2) differ");
+  add_error({x, w, b}, {.kernel_size = {2, 2}, .groups = 0}, "groups (0) is less than 1");
   add_error({x, integers({3, 1, 2, 2}, 0, 1, DType::I8), Tensor::i32({3}, {0, 0, 0})},
-            {.kernel_size = {2, 2}, .groups = 2}, "are not multiples of groups (2)");
-  add_error({x, w, b}, {.kernel_size = {2, 2}, .dilation = {3, 1}}, "Window (4) is larger than the padded size (3)");
-  add_error({x, w, b}, {.kernel_size = {2, 2}, .stride = {0}}, "Attribute stride (0) is out of range");
-  add_error({x, w, b}, {.kernel_size = {2, 2}, .padding = {0, 0, 0}}, "Attribute padding ([0, 0, 0])");
+            {.kernel_size = {2, 2}, .groups = 2}, "groups (2) does not divide the output channels (3)");
+  add_error({x, w, b}, {.kernel_size = {2, 2}, .dilation = {3, 1}}, "Window (4) is larger than the padded input (3)");
+  add_error({x, w, b}, {.kernel_size = {2, 2}, .stride = {0}}, "stride ([0]) has an entry below 1");
+  add_error({x, w, b}, {.kernel_size = {2, 2}, .padding = {0, 0, 0}},
+            "padding ([0, 0, 0]) has neither 2 entries nor 4");
   add_error({x, w, b}, {.kernel_size = {2, 2}, .w_zp = -129}, "Zero point (-129)");
 }
 

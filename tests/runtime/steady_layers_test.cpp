@@ -40,8 +40,8 @@ TEST(SteadyRun, LayersAllocateNothing) {
     expect_no_allocation(ops::conv, {half, rng.tensor({20, 6, 3, 3}, DType::F16)}, Attrs(conv), first_weight);
     expect_no_allocation(ops::conv, {image, rng.tensor({6, 1, 3, 3})}, Attrs(ops::ConvAttrs{{3, 3}, {}, {}, {}, 6}),
                          first_weight);
-    expect_no_allocation(ops::conv_transpose2d, {image, rng.tensor({6, 5, 3, 3})},
-                         Attrs(ops::ConvTranspose2dAttrs{{3, 3}, {2, 2}, {1, 1}, {}, {}, 1}), first_weight);
+    expect_no_allocation(ops::conv_transpose, {image, rng.tensor({6, 5, 3, 3})},
+                         Attrs(ops::ConvTransposeAttrs{{3, 3}, {2, 2}, {1, 1}, {}, {}, 1}), first_weight);
     expect_no_allocation(ops::lstm, {rng.tensor({2, 5, 7}), rng.tensor({4 * 9 * 7}), rng.tensor({1, 36, 9})},
                          Attrs(ops::LstmAttrs{.hidden_size = 9, .bias = false}), first_weight);
     expect_no_allocation(ops::gru, {rng.tensor({2, 5, 7}), rng.tensor({3 * 9 * 7}), rng.tensor({1, 27, 9})},

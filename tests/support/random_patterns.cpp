@@ -26,7 +26,8 @@ class Patterns {
         &Patterns::chain,     &Patterns::apart_axes,    &Patterns::broadcasts,    &Patterns::fused_linear,
         &Patterns::backward,  &Patterns::attend,        &Patterns::attend,        &Patterns::encoder_layer,
         &Patterns::rounded,   &Patterns::rounded,       &Patterns::image,         &Patterns::slices,
-        &Patterns::image,     &Patterns::swiglu_halves,
+        &Patterns::image,     &Patterns::swiglu_halves, &Patterns::convolved,     &Patterns::convolved,
+        &Patterns::convolved,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
@@ -362,6 +363,36 @@ class Patterns {
     maybe_give(large);
     const Value y = chance(0.5) ? large * weight({2 * width(x)}) : large;
     give(activate(y, any_activation()));
+  }
+  // A convolution, scaled and shifted per channel, with a residual and an activation; each of them or not, sometimes
+  // per row or column instead.
+  void convolved() {
+    const Value x = matrix();
+    require(!s_.symbols, "a symbol");
+    const int64_t c = integer(1, 3);
+    const Value from = reshape(x, {.new_shape = {1, 1, -1, width(x)}});
+    const bool transposed = chance(0.2);
+    std::vector<Value> operands = {
+        from, weight(transposed ? std::vector<int64_t>{1, c, 2, 2} : std::vector<int64_t>{c, 1, 2, 2})};
+    if (chance(0.4)) operands.push_back(weight({c}));
+    Value y = transposed ? conv_transpose(operands, {.kernel_size = {2, 2}, .padding = {1, 0, 0, 1}})
+                         : conv(operands, {.kernel_size = {2, 2}, .padding = {1, 0, 0, 1}});
+    maybe_give(y);
+    const std::vector<int64_t> shapes[] = {{c, 1, 1}, {c, 1, 1}, {1, c, 1, 1}, {}, {1, 1, width(y)}};
+    for (int64_t i = integer(0, 3); i > 0; --i) {
+      const Value number = weight(shapes[integer(0, 4)]);
+      const int64_t kind = integer(0, 9);
+      y = kind < 4 ? y * number : kind < 7 ? y + number : kind < 8 ? number + y : kind < 9 ? y - number : number - y;
+      if (chance(0.1)) give(y);
+    }
+    if (chance(0.4)) {
+      const Value other = chance(0.5)   ? tanh(y)
+                          : chance(0.8) ? relu(weight({1, c, y.shape()[2].value(), width(y)}))
+                                        : y;
+      y = chance(0.5) ? y + other : other + y;
+      if (chance(0.1)) give(y);
+    }
+    give(chance(0.6) ? activate(y, any_activation()) : y);
   }
   void backward() {
     const Value x = s_.pick();

@@ -1,4 +1,5 @@
-// Reductions of sliding windows (spec 10, 4.11 and Q31). Padding is the identity of the reduction.
+// Reductions of sliding windows (spec 10, 4.11 and Q31). Padding is the identity of the reduction; its list is that of
+// conv.h.
 #pragma once
 
 #include "rlx/graph.h"
@@ -19,6 +20,21 @@ extern const Op<PoolAttrs> pool_mean;
 extern const Op<PoolAttrs> pool_min;
 extern const Op<PoolAttrs> pool_prod;
 extern const Op<PoolAttrs> pool_sum;
+
+// Where pool_max finds its maxima: indices into all of x as one long row, I64. `column_major` counts the spatial axes
+// the other way round, the first one fastest.
+struct PoolMaxIndicesAttrs {
+  std::vector<int64_t> kernel_size, stride, padding, dilation;
+  bool ceil_mode = false;
+  bool column_major = false;
+  static constexpr auto fields = std::tuple{field("kernel_size", &PoolMaxIndicesAttrs::kernel_size),
+                                            field("stride", &PoolMaxIndicesAttrs::stride),
+                                            field("padding", &PoolMaxIndicesAttrs::padding),
+                                            field("dilation", &PoolMaxIndicesAttrs::dilation),
+                                            field("ceil_mode", &PoolMaxIndicesAttrs::ceil_mode),
+                                            field("column_major", &PoolMaxIndicesAttrs::column_major)};
+};
+extern const Op<PoolMaxIndicesAttrs> pool_max_indices;
 
 struct MaxPool2dBackwardAttrs {
   std::vector<int64_t> kernel_size, stride, padding, dilation;

@@ -76,7 +76,11 @@ class Task {
     do {  // once also when there is no channel: that makes zeros
       const int64_t k1 = k0 + next_depth(k - k0, taps);
       pack(k0, k1);
-      for (int64_t i = i0_; i < i1_; i += kBlockRows) multiply(i, std::min(i + kBlockRows, i1_), k0, k1);
+      for (int64_t i = i0_; i < i1_; i += kBlockRows) {
+        const int64_t end = std::min(i + kBlockRows, i1_);
+        multiply(i, end, k0, k1);
+        if (k1 == k && g_.epilogue.any()) finish(outer, group, i, end);
+      }
       k0 = k1;
     } while (k0 < k);
     if (!cut_.dense) store(outer);
@@ -123,6 +127,13 @@ class Task {
           kernels_.tile[0][rows](tile);
       }
     }
+  }
+
+  void finish(int64_t outer, int64_t group, int64_t i0, int64_t i1) {
+    for (int64_t row = weight_panel_row(g_.rows, i0); row < weight_panel_row(g_.rows, i1); ++row)
+      finish_conv(g_.epilogue, group * g_.rows + row,
+                  (outer * g_.rows + row) * g_.y_plane + g_.y_first + first_panel_ * panel_,
+                  c_ + (row - first_row_) * c_row_, windows_);
   }
 
   // Tiles of few rows span several panels, to keep the multipliers busy.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/conv/epilogue.h"
 #include "backends/cpu/conv/window_axes.h"
 #include "rlx/dtype.h"
 
@@ -25,6 +26,7 @@ struct ImplicitGemm {
   // Where in its plane a window's result lies: y_first + (window . y_step).
   int64_t y_plane = 0, y_first = 0;
   std::array<int64_t, 3> y_step = {};
+  ConvEpilogue epilogue;  // a residual only where results of neighbouring windows are neighbours
 
   int64_t k() const { return channels * taps_of(axes); }
 };

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "backends/cpu/conv/epilogue.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
@@ -27,6 +28,16 @@ void with_weights(DType dtype, const std::byte* w, const F& f) {
     f([bits](int64_t i) { return static_cast<float>(f16_to_double(bits[i])); });
   else
     f([bits](int64_t i) { return static_cast<float>(bf16_to_double(bits[i])); });
+}
+
+// Operands behind x and w: a bias, a residual.
+template <class A>
+ConvEpilogue epilogue_of(const Call& call, const A& attrs) {
+  ConvEpilogue e = {.dtype = call.output(0).dtype};
+  if (call.num_inputs() > 2) e.bias = call.input(2).data;
+  if (call.num_inputs() > 3) e.residual = call.input(3).data;
+  if constexpr (requires { attrs.activation; }) e.activation = attrs.activation;
+  return e;
 }
 
 // F16 and BF16 are converted before anything else; f32 is read where it lies.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cpu/elementwise/micro.h"
+#include "backends/cpu/elementwise/activation_step.h"
 #include "backends/cpu/gemm/kernels.h"
 #include "backends/cpu/simd/convert.h"
 #include "core/convert.h"
@@ -11,31 +11,6 @@ namespace rlx::cpu::gemm {
 namespace {
 
 constexpr int64_t kChunk = 256;  // columns at a time; their sums stay in the L1 cache
-
-StepFn step_of(ops::ActivationKind kind) {
-  using enum ops::ActivationKind;
-  switch (kind) {
-    case kNone: return nullptr;
-    case kRelu: return step_fn(Micro::kReluF);
-    case kSigmoid: return step_fn(Micro::kSigmoidF);
-    case kTanh: return step_fn(Micro::kTanhF);
-    case kExp: return step_fn(Micro::kExpF);
-    case kLog: return step_fn(Micro::kLogF);
-    case kSqrt: return step_fn(Micro::kSqrtF);
-    case kRsqrt: return step_fn(Micro::kRsqrtF);
-    case kNeg: return step_fn(Micro::kNegF);
-    case kAbs: return step_fn(Micro::kAbsF);
-    case kGelu: return step_fn(Micro::kGeluF);
-    case kSilu: return step_fn(Micro::kSiluF);
-    case kGeluApprox: return step_fn(Micro::kGeluApproxF);
-    case kRound: return step_fn(Micro::kRoundF);
-    case kSin: return step_fn(Micro::kSinF);
-    case kCos: return step_fn(Micro::kCosF);
-    case kTan: return step_fn(Micro::kTanF);
-    case kAtan: return step_fn(Micro::kAtanF);
-  }
-  return nullptr;
-}
 
 // n elements of a row as contiguous floats: in place, or copied to the buffer.
 const float* row_of(const Matrix& x, int64_t row, int64_t col, int64_t n, float* buffer) {
@@ -61,7 +36,7 @@ void store_row(const float* y, const Result& c, int64_t row, int64_t col, int64_
 }  // namespace
 
 void finish(const Finish& f) {
-  const StepFn add = step_fn(Micro::kAddF), activate = step_of(f.activation);
+  const StepFn add = step_fn(Micro::kAddF), activate = activation_step(f.activation);
   alignas(64) float chunk[kChunk], operand[kChunk];
   const bool in_place = f.c.dtype == DType::F32 && f.c.col_stride == 1;
   for (int64_t row = 0; row < f.rows; ++row)

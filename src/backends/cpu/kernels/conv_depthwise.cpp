@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/conv/operands.h"
 #include "backends/cpu/conv/window_axes.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/round_up.h"
@@ -16,6 +17,7 @@
 #include "backends/cpu/simd/tail-inl.h"
 #include "core/thread_pool.h"
 #include "rlx/ops/conv.h"
+#include "rlx/ops/fused_conv.h"
 
 #ifndef RLX_CONV_DEPTHWISE_BLOCK_
 #define RLX_CONV_DEPTHWISE_BLOCK_
@@ -271,24 +273,24 @@ struct Position {
   }
 };
 
-}  // namespace
-
-bool conv_depthwise_supports(const Signature& s) {
-  const auto& w = s.input(1);
-  const int64_t groups = s.attrs.as<ops::ConvAttrs>().groups;
-  return floats<0, 1>(s) && w.dim(1).is(1) && groups > 1;
+template <class A>
+bool supports(const Signature& s) {
+  return floats<0, 1>(s) && s.input(1).dim(1).is(1) && s.attrs.as<A>().groups > 1;
 }
 
-int64_t conv_depthwise_scratch(const Signature& s, int threads) {
+template <class A>
+int64_t scratch(const Signature& s, int threads) {
   const auto x = s.input(0).shape.sizes(), y = s.output(0).shape.sizes();
-  const WindowAxes axes = window_axes(s.attrs.as<ops::ConvAttrs>(), x, y);
+  const WindowAxes axes = window_axes(s.attrs.as<A>(), x, y);
   if (windows_of(axes) == 0) return 0;
   return threads * Blocks(axes).floats * static_cast<int64_t>(sizeof(float));
 }
 
-void conv_depthwise(const Call& call) {
+template <class A>
+void depthwise(const Call& call) {
   const host::View &x = call.input(0), &w = call.input(1), &y = call.output(0);
-  const WindowAxes axes = window_axes(call.attrs<ops::ConvAttrs>(), x.sizes, y.sizes);
+  const ConvEpilogue epilogue = epilogue_of(call, call.attrs<A>());
+  const WindowAxes axes = window_axes(call.attrs<A>(), x.sizes, y.sizes);
   const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
   const Blocks blocks(axes);
   const int64_t channels = y.dim(1), per_input = channels / x.dim(1), taps = taps_of(axes);
@@ -375,6 +377,12 @@ void conv_depthwise(const Call& call) {
       for (int64_t i = 0; i < count; ++i) {
         const DepthwiseBlock& b = block[i];
         if (!b.add) std::fill(b.y, b.y + (b.rows - 1) * b.y_pitch + b.n, 0.0f);
+        if (epilogue.any()) {
+          const bool joined = b.y_pitch == b.n;
+          for (int64_t r = 0; r < (joined ? 1 : b.rows); ++r)
+            finish_conv(epilogue, places[i].channel, first_result(places[i]) + r * b.n, b.y + r * b.y_pitch,
+                        joined ? b.rows * b.n : b.n);
+        }
         if (direct) continue;
         if (y.dtype == DType::F32) HWY_DYNAMIC_DISPATCH(TakeRows)
         (b.y, b.y_pitch, b.rows, b.n, reinterpret_cast<float*>(y.data) + first_result(places[i]));
@@ -384,6 +392,18 @@ void conv_depthwise(const Call& call) {
     }
   });
 }
+
+}  // namespace
+
+bool conv_depthwise_supports(const Signature& s) { return supports<ops::ConvAttrs>(s); }
+int64_t conv_depthwise_scratch(const Signature& s, int threads) { return scratch<ops::ConvAttrs>(s, threads); }
+void conv_depthwise(const Call& call) { depthwise<ops::ConvAttrs>(call); }
+
+bool fused_conv_bias_act_depthwise_supports(const Signature& s) { return supports<ops::FusedConvBiasActAttrs>(s); }
+int64_t fused_conv_bias_act_depthwise_scratch(const Signature& s, int threads) {
+  return scratch<ops::FusedConvBiasActAttrs>(s, threads);
+}
+void fused_conv_bias_act_depthwise(const Call& call) { depthwise<ops::FusedConvBiasActAttrs>(call); }
 
 }  // namespace rlx::cpu
 #endif

@@ -181,7 +181,7 @@ int64_t counted(const WindowAxis& a, int64_t o, bool with_padding) {
   int64_t count = 0;
   for (int64_t t = 0; t < a.taps; ++t) {
     const int64_t at = o * a.stride + a.first + t * a.step;
-    count += with_padding ? at < a.in - a.first : a.inside(at);
+    count += with_padding ? at < a.in + a.behind : a.inside(at);
   }
   return count;
 }

@@ -8,6 +8,11 @@
 
 namespace rlx::reference {
 
+// One number per channel, 0 where there is no bias.
+static double bias_of(const Call& call, int64_t channel) {
+  return call.num_inputs() > 2 ? call.reader(2)[channel] : 0.0;
+}
+
 void conv(const Call& call) {
   const auto& attrs = call.attrs<ops::ConvAttrs>();
   const WindowWalk walk(ops::window_of(attrs), call.input(0).sizes, call.output(0).sizes);
@@ -17,19 +22,21 @@ void conv(const Call& call) {
   const Reader x = call.reader(0), w = call.reader(1);
   const Writer y = call.writer(0);
   for (int64_t n = 0; n < batch; ++n)
-    for (int64_t co = 0; co < cout; ++co)
+    for (int64_t co = 0; co < cout; ++co) {
+      const double bias = bias_of(call, co);
       for (int64_t o = 0; o < windows; ++o) {
-        double sum = 0;
+        double sum = bias;
         for (int64_t ci = 0; ci < cin_group; ++ci) {
           const int64_t from = (n * cin + co / cout_group * cin_group + ci) * plane, row = (co * cin_group + ci) * taps;
           walk.for_each_tap(o, [&](int64_t tap, int64_t at) { sum += x[from + at] * w[row + tap]; });
         }
         y.set((n * cout + co) * windows + o, sum);
       }
+    }
 }
 
-void conv_transpose2d(const Call& call) {
-  const auto& attrs = call.attrs<ops::ConvTranspose2dAttrs>();
+void conv_transpose(const Call& call) {
+  const auto& attrs = call.attrs<ops::ConvTransposeAttrs>();
   const WindowWalk walk(ops::window_of(attrs), call.output(0).sizes, call.input(0).sizes);
   const int64_t batch = call.output(0).dim(0), cout = call.output(0).dim(1), cin = call.input(0).dim(1);
   const int64_t cin_group = cin / attrs.groups, cout_group = cout / attrs.groups;
@@ -39,7 +46,7 @@ void conv_transpose2d(const Call& call) {
   std::vector<double> sums(static_cast<size_t>(plane));
   for (int64_t n = 0; n < batch; ++n)
     for (int64_t co = 0; co < cout; ++co) {
-      std::fill(sums.begin(), sums.end(), 0.0);
+      std::fill(sums.begin(), sums.end(), bias_of(call, co));
       for (int64_t i = 0; i < cin_group; ++i) {
         const int64_t ci = co / cout_group * cin_group + i, row = (ci * cout_group + co % cout_group) * taps;
         for (int64_t o = 0; o < windows; ++o) {

@@ -48,6 +48,37 @@ void pool_max(const Call& call) {
       smallest_int(call.output(0).dtype), [](auto a, auto b) { return a > b ? a : b; });
 }
 
+// The element of the plane that pool_max takes: the first of the largest, the first NaN; -1 in the padding.
+template <class X>
+static int64_t first_maximum(const WindowWalk& walk, int64_t o, const X& x, int64_t plane) {
+  int64_t best = -1;
+  walk.for_each_tap(o, [&](int64_t, int64_t at) {
+    const auto v = x[plane + at];
+    if (best < 0 || v > x[plane + best] || (v != v && x[plane + best] == x[plane + best])) best = at;
+  });
+  return best;
+}
+
+void pool_max_indices(const Call& call) {
+  const auto& attrs = call.attrs<ops::PoolMaxIndicesAttrs>();
+  const WindowWalk walk(ops::window_of(attrs), call.input(0).sizes, call.output(0).sizes);
+  const int64_t planes = call.output(0).dim(0) * call.output(0).dim(1), windows = walk.windows();
+  auto* y = call.output_as<int64_t>(0);
+  const auto find = [&](const auto& x) {
+    for (int64_t p = 0; p < planes; ++p)
+      for (int64_t o = 0; o < windows; ++o) {
+        const int64_t plane = p * walk.in_plane(), at = first_maximum(walk, o, x, plane);
+        const auto [d, h, w] = walk.in;
+        const int64_t by_column = at % w * h * d + at / w % h * d + at / w / h;
+        y[p * windows + o] = at < 0 ? -1 : plane + (attrs.column_major ? by_column : at);
+      }
+  };
+  if (is_float(call.input(0).dtype))
+    find(call.reader(0));
+  else
+    find(call.int_reader(0));
+}
+
 void pool_min(const Call& call) {
   pool_real(
       call, INFINITY, [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
@@ -86,11 +117,7 @@ void max_pool2d_backward(const Call& call) {
   for (int64_t p = 0; p < planes; ++p) {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (int64_t o = 0; o < windows; ++o) {
-      int64_t best = -1;  // stays so when the window lies in the padding
-      walk.for_each_tap(o, [&](int64_t, int64_t at) {
-        const double v = x[p * plane + at];
-        if (best < 0 || v > x[p * plane + best] || (std::isnan(v) && !std::isnan(x[p * plane + best]))) best = at;
-      });
+      const int64_t best = first_maximum(walk, o, x, p * plane);
       if (best >= 0) sums[static_cast<size_t>(best)] += dy[p * windows + o];
     }
     for (int64_t i = 0; i < plane; ++i) dx.set(p * plane + i, sums[static_cast<size_t>(i)]);

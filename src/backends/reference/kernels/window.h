@@ -14,7 +14,7 @@ namespace rlx::reference {
 // window; a transposed convolution swaps the two.
 struct WindowWalk {
   std::array<int64_t, 3> in = {1, 1, 1}, out = {1, 1, 1}, kernel = {1, 1, 1}, stride = {1, 1, 1}, padding = {0, 0, 0},
-                         dilation = {1, 1, 1};
+                         padding_end = {0, 0, 0}, dilation = {1, 1, 1};
 
   // Sizes are [N, C, spatial…] of both sides.
   WindowWalk(const ops::Window& window, std::span<const int64_t> in_sizes, std::span<const int64_t> out_sizes) {
@@ -26,6 +26,7 @@ struct WindowWalk {
       kernel[a] = window.kernel[i];
       stride[a] = window.stride[i];
       padding[a] = window.padding[i];
+      padding_end[a] = window.padding_end[i];
       dilation[a] = window.dilation[i];
     }
   }
@@ -63,7 +64,7 @@ struct WindowWalk {
     int64_t count = 1;
     for (int a = 0; a < 3; ++a) {
       int64_t inside = 0;
-      for (int64_t k = 0; k < kernel[a]; ++k) inside += at(a, first[a], k) < in[a] + padding[a];
+      for (int64_t k = 0; k < kernel[a]; ++k) inside += at(a, first[a], k) < in[a] + padding_end[a];
       count *= inside;
     }
     return count;

@@ -280,7 +280,7 @@ Value sizes_as_tensor(OnnxNode& n, const std::vector<Dim>& dims) {
 
 Rows shape_rows() {
   return {
-      {"Cast", 1, cast},           {"Concat", 1, concat},
+      {"Concat", 1, concat},
       {"Constant", 1, constant},   {"ConstantOfShape", 9, constant_of_shape},
       {"Expand", 8, expand},       {"Flatten", 1, flatten},
       {"Gather", 1, gather},       {"Identity", 1, identity},

@@ -37,7 +37,16 @@ Phase phase_of(const WindowAxis& forward, int64_t phase) {
   return p;
 }
 
-// Of both ops that transpose: x [N, C, H, W], w [C, rows * groups, kH, kW], y [N, rows * groups, H', W'].
+// One of the convolutions that a transposed one consists of: a phase of every axis.
+struct Phases {
+  std::array<Phase, 3> axes;
+  int64_t y_first = 0;  // the first result of this phase
+  int64_t before = 0;   // floats of the packed weights of the phases before it
+
+  int64_t taps() const { return axes[0].axis.taps * axes[1].axis.taps * axes[2].axis.taps; }
+};
+
+// Of both ops that transpose: x [N, C, in...], w [C, rows * groups, taps...], y [N, rows * groups, out...].
 struct Transposed {
   WindowAxes forward;
   int64_t groups, images, channels, rows;
@@ -52,65 +61,71 @@ struct Transposed {
         rows(s.w[1]),
         dtype(type) {}
 
-  // f(phase y, phase x, floats of the weights before this phase)
   template <class F>
   void for_each_phase(const F& f) const {
+    const auto& [az, ay, ax] = forward;
     int64_t before = 0;
-    for (int64_t py = 0; py < forward[1].stride; ++py)
-      for (int64_t px = 0; px < forward[2].stride; ++px) {
-        const Phase y = phase_of(forward[1], py), x = phase_of(forward[2], px);
-        f(y, x, py, px, before);
-        before += groups * packed_weights_size(rows, channels * y.axis.taps * x.axis.taps);
-      }
+    for (int64_t z = 0; z < az.stride; ++z)
+      for (int64_t y = 0; y < ay.stride; ++y)
+        for (int64_t x = 0; x < ax.stride; ++x) {
+          const Phases p = {.axes = {phase_of(az, z), phase_of(ay, y), phase_of(ax, x)},
+                            .y_first = (z * ay.in + y) * ax.in + x,
+                            .before = before};
+          f(p);
+          before += groups * packed_weights_size(rows, channels * p.taps());
+        }
   }
 
-  ImplicitGemm gemm(const Phase& y, const Phase& x, int64_t py, int64_t px) const {
+  ImplicitGemm gemm(const Phases& p) const {
     ImplicitGemm g;
-    g.axes = {WindowAxis{}, y.axis, x.axis};
+    g.axes = {p.axes[0].axis, p.axes[1].axis, p.axes[2].axis};
     g.images = images;
     g.groups = groups;
     g.channels = channels;
     g.rows = rows;
     g.dtype = dtype;
     g.y_plane = plane_of(forward);
-    g.y_first = py * forward[2].in + px;
-    g.y_step = {0, forward[1].stride * forward[2].in, forward[2].stride};
+    g.y_first = p.y_first;
+    g.y_step = {forward[0].stride * forward[1].in * forward[2].in, forward[1].stride * forward[2].in,
+                forward[2].stride};
     return g;
   }
 
   void pack(DType type, const std::byte* w, float* packed) const {
-    const int64_t taps = taps_of(forward), kw = forward[2].taps;
+    const int64_t taps = taps_of(forward);
     with_weights(type, w, [&](const auto& at) {
-      for_each_phase([&](const Phase& y, const Phase& x, int64_t, int64_t, int64_t before) {
-        const int64_t ty = y.axis.taps, tx = x.axis.taps, k = channels * ty * tx;
+      for_each_phase([&](const Phases& p) {
+        const auto& [z, y, x] = p.axes;
+        const int64_t own = p.taps(), ty = y.axis.taps, tx = x.axis.taps, k = channels * own;
         if (k == 0) return;
         for (int64_t g = 0; g < groups; ++g)
           pack_weights(
               rows, k,
               [&](int64_t r, int64_t i) {
-                const int64_t c = i / (ty * tx), a = i / tx % ty, b = i % tx;
-                return at(((g * channels + c) * rows + r) * taps + (y.first_tap + a * y.tap_step) * kw + x.first_tap +
-                          b * x.tap_step);
+                const int64_t kz = z.first_tap + i % own / (ty * tx) * z.tap_step;
+                const int64_t ky = y.first_tap + i / tx % ty * y.tap_step, kx = x.first_tap + i % tx * x.tap_step;
+                return at(((g * channels + i / own) * rows + r) * taps + (kz * forward[1].taps + ky) * forward[2].taps +
+                          kx);
               },
-              packed + before + g * packed_weights_size(rows, k));
+              packed + p.before + g * packed_weights_size(rows, k));
       });
     });
   }
 
   int64_t scratch(int threads) const {
     int64_t most = 0;
-    for_each_phase([&](const Phase& y, const Phase& x, int64_t py, int64_t px, int64_t) {
-      most = std::max(most, implicit_gemm_scratch(gemm(y, x, py, px), threads));
-    });
+    for_each_phase([&](const Phases& p) { most = std::max(most, implicit_gemm_scratch(gemm(p), threads)); });
     return most;
   }
 
-  void run(const float* x, const float* weights, std::byte* result, ThreadPool& pool, std::byte* scratch) const {
-    for_each_phase([&](const Phase& y, const Phase& v, int64_t py, int64_t px, int64_t before) {
-      ImplicitGemm g = gemm(y, v, py, px);
+  void run(const float* x, const float* weights, const ConvEpilogue& epilogue, std::byte* result, ThreadPool& pool,
+           std::byte* scratch) const {
+    for_each_phase([&](const Phases& p) {
+      ImplicitGemm g = gemm(p);
       g.x = x;
-      g.weights = weights + before;
+      g.weights = weights + p.before;
       g.y = result;
+      g.epilogue = epilogue;
       run_implicit_gemm(g, pool, scratch);
     });
   }
@@ -136,35 +151,35 @@ void run_transposed(const Call& call, bool packed) {
     weights = reinterpret_cast<const float*>(scratch);
     scratch += w_bytes(call.input(1).sizes);
   }
-  t.run(x, weights, call.output(0).data, call.pool(), scratch);
+  t.run(x, weights, epilogue_of(call, call.attrs<A>()), call.output(0).data, call.pool(), scratch);
 }
 
 // Which taps a phase has depends on no size of x or y.
 template <class A>
 void pack_transposed(const Call& call) {
   const host::View& w = call.input(0);
-  const std::array<int64_t, 4> x = {1, w.dim(0), 1, 1}, y = {1, w.dim(1), 1, 1};
+  const std::array<int64_t, 5> x = {1, w.dim(0), 1, 1, 1}, y = {1, w.dim(1), 1, 1, 1};
   const Transposed t(call.attrs<A>(), w.dtype, {x, w.sizes, y});
   t.pack(w.dtype, w.data, reinterpret_cast<float*>(call.output(0).data));
 }
 
 }  // namespace
 
-const host::Packing conv_transpose2d_packing = {
+const host::Packing conv_transpose_packing = {
     .operand = 1,
     .bytes = [](const Signature& s) { return w_bytes(s.input(1).shape.sizes()); },
-    .pack = pack_transposed<ops::ConvTranspose2dAttrs>,
+    .pack = pack_transposed<ops::ConvTransposeAttrs>,
 };
 
-int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads) {
-  return transposed_scratch<ops::ConvTranspose2dAttrs>(s, threads);
+int64_t conv_transpose_packed_scratch(const Signature& s, int threads) {
+  return transposed_scratch<ops::ConvTransposeAttrs>(s, threads);
 }
-void conv_transpose2d_packed(const Call& call) { run_transposed<ops::ConvTranspose2dAttrs>(call, true); }
+void conv_transpose_packed(const Call& call) { run_transposed<ops::ConvTransposeAttrs>(call, true); }
 
-int64_t conv_transpose2d_scratch(const Signature& s, int threads) {
-  return w_bytes(s.input(1).shape.sizes()) + transposed_scratch<ops::ConvTranspose2dAttrs>(s, threads);
+int64_t conv_transpose_scratch(const Signature& s, int threads) {
+  return w_bytes(s.input(1).shape.sizes()) + transposed_scratch<ops::ConvTransposeAttrs>(s, threads);
 }
-void conv_transpose2d(const Call& call) { run_transposed<ops::ConvTranspose2dAttrs>(call, false); }
+void conv_transpose(const Call& call) { run_transposed<ops::ConvTransposeAttrs>(call, false); }
 
 int64_t conv2d_backward_input_scratch(const Signature& s, int threads) {
   return w_bytes(s.input(1).shape.sizes()) + transposed_scratch<ops::Conv2dBackwardInputAttrs>(s, threads);
