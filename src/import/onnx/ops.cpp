@@ -19,7 +19,11 @@ Domain domain(std::string_view name, std::initializer_list<Rows> families) {
 const std::vector<Domain>& domains() {
   static const std::vector<Domain> all = {
       domain("",
-             {control_flow_rows(), elementwise_rows(), matmul_rows(), reduce_rows(), sequence_rows(), shape_rows()}),
+             {cast_rows(), control_flow_rows(), conv_rows(), einsum_rows(), elementwise_rows(), index_rows(),
+              loss_rows(), matmul_rows(), misc_rows(), normalize_rows(), quantize_rows(), random_rows(), reduce_rows(),
+              select_rows(), sequence_rows(), shape_rows(), signal_rows(), strings_rows(), tfidf_rows()}),
+      domain("ai.onnx.ml", {ml_rows(), trees_rows()}),
+      domain("ai.onnx.preview.training", {training_rows()}),
   };
   return all;
 }

@@ -57,6 +57,39 @@ Value swap_last_two(const Value& x) {
   return ops::transpose(x, {.perm = perm});
 }
 
+Value size_as_scalar(OnnxNode& n, const Dim& dim) { return reshape_to(sizes_as_tensor(n, {dim}), {}); }
+
+Value count_up(OnnxNode& n, const Dim& size) {
+  if (size.is_static() && size.value() >= 0) {
+    std::vector<int64_t> values(static_cast<size_t>(size.value()));
+    std::iota(values.begin(), values.end(), 0);
+    return n.ints_constant(values);
+  }
+  const Value ones = expand_to(n.constant(Tensor::i64({1}, {1})), Shape{size});
+  return ops::cumsum(ones, {.axis = 0, .exclusive = true});
+}
+
+Value zeros(OnnxNode& n, const Shape& shape, DType dtype) { return expand_to(n.scalar(0, dtype), shape); }
+
+Value pad_axis(OnnxNode& n, const Value& x, int64_t axis, int64_t before, int64_t after) {
+  Values parts;
+  const auto add = [&](int64_t count) {
+    Shape shape = x.shape();
+    shape[axis] = count;
+    if (count > 0) parts.push_back(zeros(n, shape, x.dtype()));
+  };
+  add(before);
+  parts.push_back(x);
+  add(after);
+  return parts.size() == 1 ? x : ops::concat(parts, {.axis = axis});
+}
+
+Value along_axis(const Value& vector, int64_t axis, int64_t rank) {
+  std::vector<Dim> shape(static_cast<size_t>(rank), Dim(1));
+  shape[static_cast<size_t>(axis)] = vector.shape()[0];
+  return reshape_to(vector, std::move(shape));
+}
+
 Value as_matrix(Graph& graph, const Value& x, int64_t axis) {
   require(axis >= -x.shape().rank() && axis <= x.shape().rank(), "Axis (", axis, ") is out of range for rank (",
           x.shape().rank(), ").");

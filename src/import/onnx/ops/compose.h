@@ -14,6 +14,13 @@ Value squeeze(const Value& x, std::vector<int64_t> axes);
 Value expand_to(const Value& x, const Shape& shape);
 Value swap_last_two(const Value& x);
 Value sizes_as_tensor(OnnxNode& n, const std::vector<Dim>& dims);  // I64 [n]; symbols are read at run time
+Value size_as_scalar(OnnxNode& n, const Dim& dim);                 // the same, I64 []
+Value count_up(OnnxNode& n, const Dim& size);                      // 0, 1, … size - 1: I64 [size]
+Value zeros(OnnxNode& n, const Shape& shape, DType dtype);
+// Zeros put before and after along one axis.
+Value pad_axis(OnnxNode& n, const Value& x, int64_t axis, int64_t before, int64_t after);
+// A vector that lies along one axis of a tensor of that rank, for broadcasting.
+Value along_axis(const Value& vector, int64_t axis, int64_t rank);
 // Element i of the list, counting from the end where negative; throws when out of range.
 std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank);
 // x as [dims before axis, dims from axis on], for ops that ONNX defines on matrices.

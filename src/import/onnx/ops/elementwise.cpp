@@ -1,6 +1,7 @@
 // Element-wise ops. ONNX wants operands of one type (casts are nodes of their own) and broadcasts as NumPy does.
 #include "import/onnx/ops.h"
 #include "import/onnx/ops/compose.h"
+#include "import/onnx/ops/strings.h"
 
 namespace rlx::onnx {
 
@@ -180,6 +181,8 @@ Built shrink(OnnxNode& n) {
   return ops::where(ops::lt(x, scalar_like(n, x, -lambd)), x + scalar_like(n, x, bias), above);
 }
 
+Built equal(OnnxNode& n) { return is_strings(n, 0) ? strings_equal(n) : binary<ops::eq>(n); }
+
 Built where(OnnxNode& n) {
   const Value condition = n.input(0);
   return n.like(ops::where(condition, n.input(1), n.input(2)), 1);
@@ -229,7 +232,7 @@ Rows elementwise_rows() {
       {"Cosh", 9, unary<ops::cosh>},
       {"Div", 1, binary<ops::div>},
       {"Elu", 1, elu},
-      {"Equal", 1, binary<ops::eq>},
+      {"Equal", 1, equal},
       {"Erf", 9, unary<ops::erf>},
       {"Exp", 1, unary<ops::exp>},
       {"Floor", 1, unary<ops::floor>},

@@ -1,4 +1,4 @@
-// Constants, casts, and ops that move or count elements.
+// Constants, and ops that move or count elements.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -233,12 +233,6 @@ Built tile(OnnxNode& n) {
   return n.like(reshape_to(expand_to(reshape_to(x, apart), Shape(repeated)), joined), 0);
 }
 
-// 0, 1, … size - 1, where the size may be a symbol.
-Value count_up(OnnxNode& n, const Dim& size) {
-  const Value ones = expand_to(n.constant(Tensor::i64({1}, {1})), Shape{size});
-  return ops::cumsum(ones, {.axis = 0, .exclusive = true});
-}
-
 Built range(OnnxNode& n) {
   const DType dtype = n.input(0).dtype();
   if (is_int(dtype)) {
@@ -281,14 +275,22 @@ Value sizes_as_tensor(OnnxNode& n, const std::vector<Dim>& dims) {
 Rows shape_rows() {
   return {
       {"Concat", 1, concat},
-      {"Constant", 1, constant},   {"ConstantOfShape", 9, constant_of_shape},
-      {"Expand", 8, expand},       {"Flatten", 1, flatten},
-      {"Gather", 1, gather},       {"Identity", 1, identity},
-      {"Range", 11, range},        {"Reshape", 1, reshape},
-      {"Shape", 1, shape},         {"Size", 1, size},
-      {"Slice", 1, slice},         {"Split", 1, split},
-      {"Squeeze", 1, squeeze_op},  {"Tile", 6, tile},
-      {"Transpose", 1, transpose}, {"Unsqueeze", 1, unsqueeze_op},
+      {"Constant", 1, constant},
+      {"ConstantOfShape", 9, constant_of_shape},
+      {"Expand", 8, expand},
+      {"Flatten", 1, flatten},
+      {"Gather", 1, gather},
+      {"Identity", 1, identity},
+      {"Range", 11, range},
+      {"Reshape", 1, reshape},
+      {"Shape", 1, shape},
+      {"Size", 1, size},
+      {"Slice", 1, slice},
+      {"Split", 1, split},
+      {"Squeeze", 1, squeeze_op},
+      {"Tile", 6, tile},
+      {"Transpose", 1, transpose},
+      {"Unsqueeze", 1, unsqueeze_op},
   };
 }
 
