@@ -18,8 +18,11 @@ Domain domain(std::string_view name, std::initializer_list<Rows> families) {
 
 const std::vector<Domain>& domains() {
   static const std::vector<Domain> all = {
-      domain("",
-             {control_flow_rows(), elementwise_rows(), matmul_rows(), reduce_rows(), sequence_rows(), shape_rows()}),
+      domain("", {attention_rows(), control_flow_rows(), elementwise_rows(), matmul_rows(), norm_rows(),
+                  recurrent_rows(), reduce_rows(), sequence_rows(), shape_rows()}),
+      domain("ai.onnx.preview", {preview_rows()}),
+      domain("com.microsoft",
+             {contrib_attention_rows(), contrib_norm_rows(), contrib_quantized_rows(), contrib_rows()}),
   };
   return all;
 }

@@ -14,6 +14,7 @@ Value squeeze(const Value& x, std::vector<int64_t> axes);
 Value expand_to(const Value& x, const Shape& shape);
 Value swap_last_two(const Value& x);
 Value sizes_as_tensor(OnnxNode& n, const std::vector<Dim>& dims);  // I64 [n]; symbols are read at run time
+Value count_up(OnnxNode& n, const Dim& size);                      // I64 [size]: 0, 1, … size - 1
 // Element i of the list, counting from the end where negative; throws when out of range.
 std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank);
 // x as [dims before axis, dims from axis on], for ops that ONNX defines on matrices.

@@ -233,12 +233,6 @@ Built tile(OnnxNode& n) {
   return n.like(reshape_to(expand_to(reshape_to(x, apart), Shape(repeated)), joined), 0);
 }
 
-// 0, 1, … size - 1, where the size may be a symbol.
-Value count_up(OnnxNode& n, const Dim& size) {
-  const Value ones = expand_to(n.constant(Tensor::i64({1}, {1})), Shape{size});
-  return ops::cumsum(ones, {.axis = 0, .exclusive = true});
-}
-
 Built range(OnnxNode& n) {
   const DType dtype = n.input(0).dtype();
   if (is_int(dtype)) {
