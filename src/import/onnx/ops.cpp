@@ -18,12 +18,36 @@ Domain domain(std::string_view name, std::initializer_list<Rows> families) {
 
 const std::vector<Domain>& domains() {
   static const std::vector<Domain> all = {
-      domain("",
-             {cast_rows(), control_flow_rows(), conv_rows(), einsum_rows(), elementwise_rows(), index_rows(),
-              loss_rows(), matmul_rows(), misc_rows(), normalize_rows(), quantize_rows(), random_rows(), reduce_rows(),
-              select_rows(), sequence_rows(), shape_rows(), signal_rows(), strings_rows(), tfidf_rows()}),
+      // clang-format off: a line per family
+      domain("", {
+          attention_rows(),
+          cast_rows(),
+          control_flow_rows(),
+          conv_rows(),
+          einsum_rows(),
+          elementwise_rows(),
+          index_rows(),
+          loss_rows(),
+          matmul_rows(),
+          misc_rows(),
+          norm_rows(),
+          normalize_rows(),
+          quantize_rows(),
+          random_rows(),
+          recurrent_rows(),
+          reduce_rows(),
+          select_rows(),
+          sequence_rows(),
+          shape_rows(),
+          signal_rows(),
+          strings_rows(),
+          tfidf_rows(),
+      }),
+      // clang-format on
       domain("ai.onnx.ml", {ml_rows(), trees_rows()}),
+      domain("ai.onnx.preview", {preview_rows()}),
       domain("ai.onnx.preview.training", {training_rows()}),
+      domain("com.microsoft", {contrib_attention_rows(), contrib_norm_rows(), contrib_quantized_rows(), contrib_rows()}),
   };
   return all;
 }

@@ -49,6 +49,16 @@ Value expand_to(const Value& x, const Shape& shape) {
   return x.shape() == shape ? x : ops::expand(x, {.target_shape = shape.dims()});
 }
 
+Value count_up(OnnxNode& n, const Dim& size) {
+  if (size.is_static()) {
+    std::vector<int64_t> values(static_cast<size_t>(size.value()));
+    std::iota(values.begin(), values.end(), 0);
+    return n.ints_constant(values);
+  }
+  const Value ones = expand_to(n.constant(Tensor::i64({1}, {1})), Shape({size}));
+  return ops::cumsum(ones, {.axis = 0, .exclusive = true});
+}
+
 Value swap_last_two(const Value& x) {
   std::vector<int64_t> perm(static_cast<size_t>(x.shape().rank()));
   std::iota(perm.begin(), perm.end(), 0);
