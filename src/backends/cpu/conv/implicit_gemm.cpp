@@ -4,6 +4,7 @@
 
 #include "backends/cpu/conv/patches.h"
 #include "backends/cpu/gemm/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "core/thread_pool.h"
 
@@ -16,7 +17,6 @@ constexpr int64_t kBlockRows = 8;   // panels of weights that are multiplied wit
 constexpr int64_t kMostPanels = 4;  // of patches per task
 constexpr int64_t kMostSums = 256;  // rows per task where sums cannot be made in y
 
-int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t part_begin(int64_t size, int64_t parts, int64_t i) { return size * i / parts; }
 
 // How the work is cut: tasks are (image, group, block of windows, block of rows).

@@ -4,12 +4,13 @@
 #include <span>
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "core/thread_pool.h"
 
 namespace rlx::cpu {
 
-inline int64_t align_bytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+inline int64_t align_bytes(int64_t bytes) { return round_up(bytes, 64); }
 
 // Sizes of operands and result, before a run or in one.
 struct ConvSizes {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "backends/cpu/conv/patches.h"
+#include "backends/cpu/round_up.h"
 
 #ifndef RLX_CONV_RUNS_
 #define RLX_CONV_RUNS_
@@ -84,8 +85,8 @@ void PackPatches(const Patches& p, const Run* runs, int64_t num_runs, int64_t k0
     for (int64_t ty = 0; ty < ay.taps; ++ty)
       for (int64_t tx = 0; tx < ax.taps; ++tx, ++tap) {
         // The channels whose row of this tap is among those wanted.
-        const int64_t first = (std::max<int64_t>(k0 - tap, 0) + taps - 1) / taps;
-        const int64_t channels = (std::max<int64_t>(k1 - tap, 0) + taps - 1) / taps - first;
+        const int64_t first = div_up(std::max<int64_t>(k0 - tap, 0), taps);
+        const int64_t channels = div_up(std::max<int64_t>(k1 - tap, 0), taps) - first;
         if (channels <= 0) continue;
         float* to = dst + (first * taps + tap - k0) * panel;
         for (int64_t r = 0; r < num_runs; ++r) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 
 namespace rlx::cpu::gemm {
@@ -91,7 +92,7 @@ class Product {
     constexpr int64_t kStripBytes = 32 * 1024;
     const int64_t bytes = g_.n * g_.k * static_cast<int64_t>(size_of(g_.b.dtype));
     const int64_t wanted = std::clamp<int64_t>(bytes / kStripBytes, 1, threads() == 1 ? 1 : 4 * threads());
-    const int64_t width = std::min(plan_.sums_cols, align_up(div_up(g_.n, wanted), 32));
+    const int64_t width = std::min(plan_.sums_cols, round_up(div_up(g_.n, wanted), 32));
     loop(div_up(g_.n, width), [&](int64_t begin, int64_t end) {
       for (int64_t strip = begin; strip < end; ++strip) {
         const int64_t col = strip * width, cols = std::min(width, g_.n - col);
@@ -304,7 +305,7 @@ Gemm product_of_batch(const Gemm& g, int64_t index) {
 }  // namespace
 
 int64_t packed_b_bytes(int64_t k, int64_t n, DType dtype) {
-  return align_up(n, tile_kernels().panel()) * k * static_cast<int64_t>(size_of(dtype));
+  return round_up(n, tile_kernels().panel()) * k * static_cast<int64_t>(size_of(dtype));
 }
 
 void pack_b(const Matrix& b, int64_t k, int64_t n, std::byte* packed, ThreadPool& pool) {

@@ -1,4 +1,5 @@
 #include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/round_up.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 constexpr int64_t kFew = 8;  // rows of a product that is limited by reading B
 // Whole rows of B are read where it comes from memory; from the caches tiles are faster, as they are for more rows.
 constexpr int64_t kStreamRows = 4;
-constexpr int64_t kStreamBytes = int64_t{8} << 20;
+constexpr int64_t kLargeB = int64_t{8} << 20;
 constexpr int64_t kPackedA = int64_t{4} << 20;  // bytes packed at once: they should still be in the L3 cache when used
 constexpr int64_t kPackedB = int64_t{4} << 20;
 constexpr int64_t kSumsCols = 512;
@@ -70,14 +71,14 @@ Plan make_plan(const Gemm& product) {
   p.pass_cols = g.n;
 
   const bool streams = g.b.col_stride == 1 && g.n > 1 && g.m <= kStreamRows &&
-                       g.k * g.n * static_cast<int64_t>(size_of(g.b.dtype)) > kStreamBytes;
+                       g.k * g.n * static_cast<int64_t>(size_of(g.b.dtype)) > kLargeB;
   const bool dots = g.b.row_stride == 1 && g.m <= kFew && (g.b.col_stride != 1 || g.n == 1);
   if (!g.packed_b && (streams || dots)) {
     p.way = streams ? Way::kStream : Way::kDots;
     p.copy_a = g.a.dtype != DType::F32 || g.a.col_stride != 1;
-    if (p.copy_a) p.a_bytes = align_up(g.m * g.k * kF32, 64);
+    if (p.copy_a) p.a_bytes = round_up(g.m * g.k * kF32, 64);
     p.sums_cols = std::clamp<int64_t>(4096 / g.m / 64 * 64, 64, 1024);  // 16 KiB of sums: half of the L1 cache
-    if (!sums_in_c) p.sums_bytes = align_up(g.m * p.sums_cols * kF32, 64);
+    if (!sums_in_c) p.sums_bytes = round_up(g.m * p.sums_cols * kF32, 64);
     return p;
   }
 
@@ -88,17 +89,17 @@ Plan make_plan(const Gemm& product) {
     const int64_t block = kBlockPanels * kernels.rows;
     const int64_t rows = kPackedA / (std::max<int64_t>(1, g.k) * kF32) / block * block;
     p.pass_rows = std::min(g.m, std::max(rows, block));
-    p.a_bytes = align_up(p.pass_rows * g.k * kF32, 64);
+    p.a_bytes = round_up(p.pass_rows * g.k * kF32, 64);
   }
   if (p.copy_b) {
     const int64_t cols = kPackedB / (std::max<int64_t>(1, g.k) * kF32) / panel * panel;
-    p.pass_cols = std::min(align_up(g.n, panel), std::max(cols, 4 * panel));
-    p.b_bytes = align_up(p.pass_cols * g.k * kF32, 64);
+    p.pass_cols = std::min(round_up(g.n, panel), std::max(cols, 4 * panel));
+    p.b_bytes = round_up(p.pass_cols * g.k * kF32, 64);
   } else if (!g.packed_b && g.n % panel != 0) {
-    p.b_bytes = align_up(panel * g.k * kF32, 64);  // the last panel, filled up with zeros
+    p.b_bytes = round_up(panel * g.k * kF32, 64);  // the last panel, filled up with zeros
   }
-  p.sums_cols = std::min(kSumsCols, align_up(g.n, panel));
-  if (!sums_in_c) p.sums_bytes = align_up(kBlockPanels * kernels.rows * p.sums_cols * kF32, 64);
+  p.sums_cols = std::min(kSumsCols, round_up(g.n, panel));
+  if (!sums_in_c) p.sums_bytes = round_up(kBlockPanels * kernels.rows * p.sums_cols * kF32, 64);
   return p;
 }
 

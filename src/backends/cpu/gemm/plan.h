@@ -39,7 +39,5 @@ constexpr int64_t kDepth = 512;
 
 // The i-th of `parts` nearly equal parts of [0, size) begins here.
 inline int64_t part_begin(int64_t size, int64_t parts, int64_t i) { return size * i / parts; }
-inline int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t align_up(int64_t a, int64_t to) { return div_up(a, to) * to; }
 
 }  // namespace rlx::cpu::gemm

@@ -13,6 +13,7 @@
 
 #include "backends/cpu/kernels/attention_tiles.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "core/thread_pool.h"
 
@@ -25,9 +26,6 @@ constexpr int64_t kRows = 64, kKeys = 96;          // a tile of many rows
 constexpr int64_t kFewRows = 8, kChunkKeys = 256;  // a tile of few
 constexpr int64_t kMostPositions = 1 << 24;        // positions are compared as floats
 static_assert(kKeys % 4 == 0 && kRows % 16 == 0 && kChunkKeys >= kKeys);
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 // Elements from one batch, head, position to the next.
 struct HeadStrides {
@@ -58,7 +56,7 @@ struct Problem {
   bool few_rows() const { return rows() <= kFewRows || queries == 1; }
   // At most, also when the call has fewer queries than planned.
   int64_t most_few_rows() const { return std::min(rows(), std::max(kFewRows, group)); }
-  int64_t chunks() const { return std::max<int64_t>(1, divide_up(keys, kChunkKeys)); }
+  int64_t chunks() const { return std::max<int64_t>(1, div_up(keys, kChunkKeys)); }
   int64_t partial_elems() const { return padded + 16; }  // weighted values, max, sum
 
   const ops::AttentionAttrs& attrs;
@@ -110,7 +108,7 @@ class Attention {
     };
     const int64_t heads = p_.batch * p_.kv_heads;
     if (!p_.few_rows()) {
-      const int64_t blocks = divide_up(p_.rows(), kRows);
+      const int64_t blocks = div_up(p_.rows(), kRows);
       call_.pool().parallel_for(0, heads * blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
           const Tile tile = tile_of(t / blocks, t % blocks * kRows, kRows);
@@ -120,7 +118,7 @@ class Attention {
       return;
     }
     float* partials = call_.scratch_as<float>() + call_.pool().threads() * per_thread;
-    const int64_t blocks = divide_up(p_.rows(), kFewRows), chunks = p_.chunks();
+    const int64_t blocks = div_up(p_.rows(), kFewRows), chunks = p_.chunks();
     const int64_t elems = p_.partial_elems();
     // The blocks of one chunk follow each other: its keys are in the cache then.
     call_.pool().parallel_for(0, heads * chunks * blocks, 1, [&](int64_t begin, int64_t end) {

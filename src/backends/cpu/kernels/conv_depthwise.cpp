@@ -11,6 +11,7 @@
 
 #include "backends/cpu/conv/window_axes.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/tail-inl.h"
 #include "core/thread_pool.h"
@@ -76,9 +77,9 @@ HWY_INLINE void copy_line(const DepthwiseBlock& b, const float* row, float* to) 
 #endif
   for (int64_t px = 0; px < b.stride_x; ++px) {
     // The first element of this phase that is inside, and where it belongs.
-    const int64_t at = (left - px + b.stride_x - 1) / b.stride_x;
+    const int64_t at = div_up(left - px, b.stride_x);
     const int64_t first = at * b.stride_x + px + b.first_x;
-    const int64_t count = std::min((b.in_w - first + b.stride_x - 1) / b.stride_x, b.pitch - at);
+    const int64_t count = std::min(div_up(b.in_w - first, b.stride_x), b.pitch - at);
     for (int64_t i = 0; i < count; ++i) to[px * b.phase + at + i] = row[first + i * b.stride_x];
   }
 }
@@ -225,13 +226,13 @@ struct Blocks {
     rows = std::min(rows, ay.out);
     lines = (rows - 1) * ay.stride + span;
     flat = ax.out < 24 && ax.out != 16;  // of whole vectors too much would be for nothing
-    phase = (lines + ay.stride - 1) / ay.stride * pitch + kSlack;
+    phase = div_up(lines, ay.stride) * pitch + kSlack;
     copy = ay.stride * ax.stride * phase;
     sums = rows * pitch + kSlack;
     taps = taps_of(a);
     // A load soon after the stores that it overlaps waits for them: small blocks are copied a few at a time.
     together = a[0].taps > 1 ? 1 : std::clamp<int64_t>(kFloats / copy, 1, kMostTogether);
-    floats = (together * (copy + sums + taps) + taps + lines * ax.in + 15) / 16 * 16;
+    floats = round_up(together * (copy + sums + taps) + taps + lines * ax.in, 16);
   }
 
   void tap_offsets(const WindowAxes& a, int32_t* offsets) const {
@@ -291,7 +292,7 @@ void conv_depthwise(const Call& call) {
   const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
   const Blocks blocks(axes);
   const int64_t channels = y.dim(1), per_input = channels / x.dim(1), taps = taps_of(axes);
-  const int64_t per_plane = (ay.out + blocks.rows - 1) / blocks.rows;
+  const int64_t per_plane = div_up(ay.out, blocks.rows);
   const int64_t tasks = y.dim(0) * channels * az.out * per_plane;
   const int64_t grain = std::max(blocks.together, kGrain / (blocks.rows * ax.out * taps));
   const bool direct = y.dtype == DType::F32 && !blocks.flat;

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/conv/implicit_gemm.h"
 #include "backends/cpu/conv/operands.h"
+#include "backends/cpu/round_up.h"
 #include "rlx/ops/conv.h"
 #include "rlx/ops/conv_backward.h"
 
@@ -21,7 +22,7 @@ struct Phase {
 Phase phase_of(const WindowAxis& forward, int64_t phase) {
   const int64_t s = forward.stride, d = forward.step, padding = -forward.first, common = std::gcd(s, d);
   Phase p = {.axis = {.in = forward.out,
-                      .out = phase < forward.in ? (forward.in - phase + s - 1) / s : 0,
+                      .out = phase < forward.in ? div_up(forward.in - phase, s) : 0,
                       .taps = 0,
                       .step = -d / common},
              .first_tap = 0,
@@ -31,7 +32,7 @@ Phase phase_of(const WindowAxis& forward, int64_t phase) {
     if (at % s != 0) continue;
     p.first_tap = k;
     p.axis.first = at / s;
-    p.axis.taps = (forward.taps - k + p.tap_step - 1) / p.tap_step;
+    p.axis.taps = div_up(forward.taps - k, p.tap_step);
   }
   return p;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/select.h"
 #include "backends/cpu/simd/stream.h"
 
@@ -98,7 +99,7 @@ void scan_columns(const T* x, T* y, int64_t cols, int64_t stride, int64_t width,
 }
 
 int64_t blocks_of(const host::SplitAt& at) {
-  return at.inner == 1 && at.outer < kEnoughRows && at.cols > kBlock ? (at.cols + kBlock - 1) / kBlock : 1;
+  return at.inner == 1 && at.outer < kEnoughRows && at.cols > kBlock ? div_up(at.cols, kBlock) : 1;
 }
 
 template <class T>
@@ -110,7 +111,7 @@ void scan(const Call& call, bool reverse) {
   T* y = call.output_as<T>(0);
   const bool stream = at.outer * cols * inner * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
   if (inner > 1) {
-    const int64_t strips = (inner + kStrip - 1) / kStrip;
+    const int64_t strips = div_up(inner, kStrip);
     const int64_t grain = std::max<int64_t>(1, kGrain / (cols * std::min(inner, kStrip)));
     call.pool().parallel_for(0, at.outer * strips, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) {

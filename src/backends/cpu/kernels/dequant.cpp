@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels/expert_plan.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/quant/decode.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 
 namespace rlx::cpu {
@@ -52,7 +53,7 @@ int64_t dequant_rows_scratch(const Signature& s, int threads) {
 void dequant_matmul_rows(const Call& call) {
   const Scheme scheme = call.attrs<ops::DequantMatmulAttrs>().scheme;
   const int64_t k = call.input(0).dim(call.input(0).rank() - 1), n = call.output(0).dim(call.output(0).rank() - 1);
-  const int64_t m = call.output(0).elements() / n, tiles = (n + kRowsDecoded - 1) / kRowsDecoded;
+  const int64_t m = call.output(0).elements() / n, tiles = div_up(n, kRowsDecoded);
   const int64_t grain = std::max<int64_t>(1, kGrain / (kRowsDecoded * k));
   call.pool().parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
     float* tile = call.scratch_as<float>() + ThreadPool::this_thread() * kRowsDecoded * k;
@@ -63,16 +64,16 @@ void dequant_matmul_rows(const Call& call) {
 }
 
 int64_t dequant_grouped_scratch(const Signature& s, int threads) {
-  return (dequant_rows_scratch(s, threads) + 63) / 64 * 64 + ExpertPlan::bytes(s.input(0).shape.sizes()[0]);
+  return round_up(dequant_rows_scratch(s, threads), 64) + ExpertPlan::bytes(s.input(0).shape.sizes()[0]);
 }
 
 void dequant_grouped_matmul(const Call& call) {
   const Scheme scheme = call.attrs<ops::DequantGroupedMatmulAttrs>().scheme;
   const int64_t m = call.input(0).dim(0), k = call.input(0).dim(1), n = call.output(0).dim(1);
   const int64_t slab = weight_bytes(scheme, k, n), experts = call.input(1).elements() / slab;
-  const int64_t tiles = (n + kRowsDecoded - 1) / kRowsDecoded;
+  const int64_t tiles = div_up(n, kRowsDecoded);
   const int64_t tile_bytes =
-      (call.pool().threads() * kRowsDecoded * k * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64;
+      round_up(call.pool().threads() * kRowsDecoded * k * static_cast<int64_t>(sizeof(float)), 64);
   const ExpertPlan plan(call.int_reader(2), m, experts, reinterpret_cast<int64_t*>(call.scratch() + tile_bytes));
   const int64_t grain = std::max<int64_t>(1, kGrain / (kRowsDecoded * k));
   call.pool().parallel_for(0, plan.runs() * tiles, grain, [&](int64_t begin, int64_t end) {
@@ -110,7 +111,7 @@ void dequant_matmul_tiles(const Call& call) {
                                  .scales = call.input(2).elements()};
   const float* x = call.input_as<float>(0);
   float* y = call.output_as<float>(0);
-  const int64_t columns = (n + kTileColumns - 1) / kTileColumns, row_blocks = (m + kRowBlock - 1) / kRowBlock;
+  const int64_t columns = div_up(n, kTileColumns), row_blocks = div_up(m, kRowBlock);
   call.pool().parallel_for(0, columns * row_blocks, 1, [&](int64_t begin, int64_t end) {
     float* tile = call.scratch_as<float>() + ThreadPool::this_thread() * kTileColumns * (kTileRows + kRowBlock);
     float* sums = tile + kTileRows * kTileColumns;
@@ -119,7 +120,7 @@ void dequant_matmul_tiles(const Call& call) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t / columns * kRowBlock, rows = std::min(kRowBlock, m - row);
       const int64_t column = t % columns * kTileColumns, count = std::min(kTileColumns, n - column);
-      const int64_t width = (count + 31) / 32 * 32;
+      const int64_t width = round_up(count, 32);
       std::memset(sums, 0, static_cast<size_t>(rows * width) * sizeof(float));
       for (int64_t k0 = 0; k0 < k; k0 += kTileRows) {
         const int64_t depth = std::min(kTileRows, k - k0);
@@ -165,7 +166,7 @@ int64_t dequant_moe_weights_scratch(const Signature& s, int threads) {
 void dequant_moe_weights(const Call& call) {
   const Scheme scheme = call.attrs<ops::DequantMoeWeightsAttrs>().scheme;
   const int64_t experts = call.output(0).dim(0), k = call.output(0).dim(1), n = call.output(0).dim(2);
-  const int64_t row_bytes = weight_bytes(scheme, k, 1), tiles = (n + kTransposed - 1) / kTransposed;
+  const int64_t row_bytes = weight_bytes(scheme, k, 1), tiles = div_up(n, kTransposed);
   float* y = call.output_as<float>(0);
   const int64_t grain = std::max<int64_t>(1, kGrain / (kTransposed * k));
   call.pool().parallel_for(0, experts * tiles, grain, [&](int64_t begin, int64_t end) {

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/expert_plan.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/quant/packed.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 #include "rlx/ops/dequant.h"
 
@@ -26,7 +27,7 @@ constexpr int64_t kGrainBytes = 1 << 16;
 
 const uint8_t* bytes_of(const host::View& view) { return reinterpret_cast<const uint8_t*>(view.data); }
 
-int64_t units_of(int64_t k) { return (k + kUnit - 1) / kUnit; }
+int64_t units_of(int64_t k) { return div_up(k, kUnit); }
 
 // The rows of x as blocks of fixed-point numbers, and which of them are not finite.
 struct Prepared {
@@ -37,7 +38,7 @@ struct Prepared {
 
   const Activations* row(int64_t i) const { return blocks + i * units; }
   static int64_t bytes(int64_t m, int64_t k) {
-    return m * units_of(k) * static_cast<int64_t>(sizeof(Activations)) + (m + 63) / 64 * 64;
+    return m * units_of(k) * static_cast<int64_t>(sizeof(Activations)) + round_up(m, 64);
   }
 };
 
@@ -192,22 +193,21 @@ void dequant_matmul_packed(const Call& call) {
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
   if (m == 1 && x.finite[0] && is_gguf(attrs.scheme)) {
     constexpr int64_t kFour = quant::kGroupsAtOnce;
-    call.pool().parallel_for(
-        0, (groups + kFour - 1) / kFour, (grain + kFour - 1) / kFour, [&](int64_t begin, int64_t end) {
-          for (int64_t t = begin; t < end; ++t) {
-            const int64_t g = t * kFour;
-            float sums[kFour][kColumns];
-            const bool whole = (g + kFour) * kColumns <= n;
-            if (whole) quant::dot_four_groups(layout, table, bytes_of(call.input(1)) + g * bytes, k, x.row(0), sums);
-            if (whole && all_finite(sums[0], kFour * kColumns))
-              std::memcpy(y + g * kColumns, sums, sizeof sums);
-            else
-              for (int64_t i = g; i < std::min(g + kFour, groups); ++i) multiply(i, 0, 1);
-          }
-        });
+    call.pool().parallel_for(0, div_up(groups, kFour), div_up(grain, kFour), [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t g = t * kFour;
+        float sums[kFour][kColumns];
+        const bool whole = (g + kFour) * kColumns <= n;
+        if (whole) quant::dot_four_groups(layout, table, bytes_of(call.input(1)) + g * bytes, k, x.row(0), sums);
+        if (whole && all_finite(sums[0], kFour * kColumns))
+          std::memcpy(y + g * kColumns, sums, sizeof sums);
+        else
+          for (int64_t i = g; i < std::min(g + kFour, groups); ++i) multiply(i, 0, 1);
+      }
+    });
     return;
   }
-  const int64_t row_blocks = (m + kRowBlock - 1) / kRowBlock;
+  const int64_t row_blocks = div_up(m, kRowBlock);
   call.pool().parallel_for(0, row_blocks * groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t / groups * kRowBlock;

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/fft/stages.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 
 namespace rlx::cpu {
@@ -29,9 +30,7 @@ float scale_of(const ops::FftAttrs& attrs, int64_t n) {
 }
 
 // Four arrays of floats: two split complex ones, of plan.width() * batch each.
-int64_t floats_per_thread(const fourier::Plan& plan, int64_t batch) {
-  return (4 * plan.width() * batch + 15) / 16 * 16;
-}
+int64_t floats_per_thread(const fourier::Plan& plan, int64_t batch) { return round_up(4 * plan.width() * batch, 16); }
 
 // The transform of what lies in x; a and b are working memory, x may be a. Where the result is.
 fourier::Split transform(const fourier::Plan& plan, fourier::ConstSplit x, fourier::Split a, fourier::Split b,
@@ -79,7 +78,7 @@ void fft(const Call& call) {
   const float scale = scale_of(attrs, n);
   const auto* x = reinterpret_cast<const float*>(view.data);
   auto* y = reinterpret_cast<float*>(call.output(0).data);
-  const int64_t groups = (rows + batch - 1) / batch;
+  const int64_t groups = div_up(rows, batch);
   const int64_t grain = std::max<int64_t>(1, kGrain / (area * 8));
   call.pool().parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
     float* own = call.scratch_as<float>() + ThreadPool::this_thread() * floats_per_thread(plan, batch);

@@ -12,6 +12,7 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/math-inl.h"
 #include "backends/cpu/simd/tail-inl.h"
 #include "core/thread_pool.h"
@@ -93,7 +94,7 @@ int64_t bytes_per_thread(int64_t frames, int64_t bins, int64_t mels) {
   int64_t most = 0;
   for (const int64_t m : {std::min(kFrames, frames), frames % kFrames})
     if (m > 0) most = std::max(most, gemm::scratch_bytes(mel_product(nullptr, nullptr, nullptr, m, bins, mels), 1));
-  return ((kFrames * bins * kF32 + 63) / 64 * 64 + most + 63) / 64 * 64;
+  return round_up(round_up(kFrames * bins * kF32, 64) + most, 64);
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ void log_mel(const Call& call) {
   const int64_t own = bytes_per_thread(frames, bins, mels);
   const auto* spectrum = call.input_as<float>(0);
   float* y = call.output_as<float>(0);
-  call.pool().parallel_for(0, (frames + kFrames - 1) / kFrames, 1, [&](int64_t begin, int64_t end) {
+  call.pool().parallel_for(0, div_up(frames, kFrames), 1, [&](int64_t begin, int64_t end) {
     std::byte* scratch = call.scratch() + ThreadPool::this_thread() * own;
     auto* power = reinterpret_cast<float*>(scratch);
     for (int64_t block = begin; block < end; ++block) {
@@ -124,7 +125,7 @@ void log_mel(const Call& call) {
         HWY_DYNAMIC_DISPATCH(Power)(re, re + n, bins, power + t * bins);
       }
       gemm::run_alone(mel_product(power, call.input_as<float>(1), y + first * mels, count, bins, mels),
-                      scratch + (kFrames * bins * kF32 + 63) / 64 * 64);
+                      scratch + round_up(kFrames * bins * kF32, 64));
       if (clip) continue;
       for (int64_t t = first; t < first + count; ++t) {
         const float top = HWY_DYNAMIC_DISPATCH(LogPower)(y + t * mels, mels);

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 #include "rlx/ops/fused_matmul.h"
 
@@ -232,12 +233,11 @@ struct Grouped {
         n(w_sizes[2]),
         experts(w_sizes[0]),
         element(static_cast<int64_t>(size_of(dtype))) {
-    const auto aligned = [](int64_t size) { return (size + 63) / 64 * 64; };
     order = 0;
-    first = order + aligned(m * 8);
-    x = first + aligned((experts + 1) * 8);
-    y = x + aligned(m * k * element);
-    gemm = y + aligned(m * n * element);
+    first = order + round_up(m * 8, 64);
+    x = first + round_up((experts + 1) * 8, 64);
+    y = x + round_up(m * k * element, 64);
+    gemm = y + round_up(m * n * element, 64);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/rows.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/norm.h"
 #include "rlx/ops/norm.h"
 
@@ -19,7 +20,7 @@ struct Partial {
   int64_t bytes(int64_t size) const { return 2 * count * elements * size; }
 };
 
-Partial partial_rows(const RowGroups& g) { return {(g.rows + kBlockRows - 1) / kBlockRows, g.cols}; }
+Partial partial_rows(const RowGroups& g) { return {div_up(g.rows, kBlockRows), g.cols}; }
 
 // Each thread: x, dy and dx as f32.
 RowScratch row_scratch(const RowGroups& g, DType dtype) {

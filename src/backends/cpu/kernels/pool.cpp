@@ -11,6 +11,7 @@
 
 #include "backends/cpu/conv/window_axes.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/tail-inl.h"
 #include "core/thread_pool.h"
@@ -171,7 +172,7 @@ struct Layout {
     for (const WindowAxis& a : axes)
       global = global && a.out == 1 && a.taps == a.in && a.first == 0 && (a.step == 1 || a.taps == 1);
     const int64_t converted = global ? plane_of(axes) : ax.in;
-    floats = (kTogether * (pitch + ax.out) + converted + ax.out + 15) / 16 * 16;
+    floats = round_up(kTogether * (pitch + ax.out) + converted + ax.out, 16);
   }
 };
 

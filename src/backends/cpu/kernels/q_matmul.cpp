@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/quant/int8.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 #include "rlx/ops/quantize.h"
 
@@ -15,8 +16,6 @@ namespace {
 using quant::kColumns;
 
 constexpr int64_t kRowBlock = 32;
-
-int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The groups of [K, N].
 int64_t matmul_bytes(int64_t k, int64_t n) { return quant::groups_of(n) * quant::int8_group_bytes(k); }
@@ -107,7 +106,7 @@ void gather_window(const Window& w, const int8_t* x, int64_t p, int8_t x_zp, int
     }
 }
 
-int64_t tile_bytes(const Window& w) { return round_up(kRowBlock * w.depth()); }
+int64_t tile_bytes(const Window& w) { return round_up(kRowBlock * w.depth(), 64); }
 
 void q_matmul_with(const Call& call, const uint8_t* packed, int64_t* row_sums) {
   const auto& attrs = call.attrs<ops::QMatmulAttrs>();
@@ -119,7 +118,7 @@ void q_matmul_with(const Call& call, const uint8_t* packed, int64_t* row_sums) {
   call.pool().parallel_for(0, m, std::max<int64_t>(1, 4 * kGrain / (k + 1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) row_sums[i] = quant::int8_sum(x + i * k, k);
   });
-  const int64_t groups = quant::groups_of(n), blocks = (m + kRowBlock - 1) / kRowBlock;
+  const int64_t groups = quant::groups_of(n), blocks = div_up(m, kRowBlock);
   const int64_t grain = std::max<int64_t>(1, kGrain / (k + 1));
   call.pool().parallel_for(0, blocks * groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
@@ -139,7 +138,7 @@ void q_matmul_with(const Call& call, const uint8_t* packed, int64_t* row_sums) {
 void q_conv2d_with(const Call& call, const uint8_t* packed, int8_t* tiles) {
   const auto& attrs = call.attrs<ops::QConv2dAttrs>();
   const Window w = window_of(call);
-  const int64_t depth = w.depth(), positions = w.positions(), blocks = (positions + kRowBlock - 1) / kRowBlock;
+  const int64_t depth = w.depth(), positions = w.positions(), blocks = div_up(positions, kRowBlock);
   const int8_t* x = call.input_as<int8_t>(0);
   const int32_t* bias = call.input_as<int32_t>(2);
   int8_t* y = call.output_as<int8_t>(0);
@@ -202,11 +201,11 @@ void q_matmul_packed(const Call& call) {
 
 int64_t q_matmul_scratch(const Signature& s, int) {
   const std::vector<int64_t> w = s.input(1).shape.sizes();
-  return round_up(s.input(0).shape.sizes()[0] * 8) + matmul_bytes(w[0], w[1]);
+  return round_up(s.input(0).shape.sizes()[0] * 8, 64) + matmul_bytes(w[0], w[1]);
 }
 
 void q_matmul(const Call& call) {
-  auto* packed = reinterpret_cast<uint8_t*>(call.scratch() + round_up(call.input(0).dim(0) * 8));
+  auto* packed = reinterpret_cast<uint8_t*>(call.scratch() + round_up(call.input(0).dim(0) * 8, 64));
   pack_matmul(call.pool(), call.input_as<int8_t>(1), call.input(1).dim(0), call.input(1).dim(1), packed);
   q_matmul_with(call, packed, call.scratch_as<int64_t>());
 }

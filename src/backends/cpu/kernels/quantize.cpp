@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/quant/int8.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "core/thread_pool.h"
 
@@ -27,7 +28,7 @@ void for_each_run(const Call& call, const F& fn) {
   if (scales.size() <= 1 && zeros.size() <= 1) split = {1, 1, call.input(0).elements()};
   const bool along = split.inner == 1;  // the channel changes with every element
   const int64_t row = along ? split.cols : split.inner, rows = call.input(0).elements() / row;
-  const int64_t pieces = (row + kRun - 1) / kRun;
+  const int64_t pieces = div_up(row, kRun);
   call.pool().parallel_for(
       0, rows * pieces, std::max<int64_t>(1, kGrain / std::min(row, kRun)), [&, split](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/recurrent_gates.h"
 #include "core/thread_pool.h"
@@ -18,15 +19,13 @@ namespace {
 constexpr int64_t kF32 = sizeof(float);
 constexpr int64_t kProducts = 16 << 20;  // bytes of input products at a time
 
-int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The hidden weights of a cell: one matrix [hidden, rows], or where the reset comes before the hidden product of n, the
 // gates r and z and the gate n apart.
 bool apart(const ops::Recurrent& r) { return r.cell == ops::Cell::kGru && !r.reset_after; }
 int64_t cell_bytes(const ops::Recurrent& r, DType dtype) {
-  if (!apart(r)) return align(gemm::packed_b_bytes(r.hidden, r.rows(), dtype));
-  return align(gemm::packed_b_bytes(r.hidden, 2 * r.hidden, dtype)) +
-         align(gemm::packed_b_bytes(r.hidden, r.hidden, dtype));
+  if (!apart(r)) return round_up(gemm::packed_b_bytes(r.hidden, r.rows(), dtype), 64);
+  return round_up(gemm::packed_b_bytes(r.hidden, 2 * r.hidden, dtype), 64) +
+         round_up(gemm::packed_b_bytes(r.hidden, r.hidden, dtype), 64);
 }
 void pack_cells(const ops::Recurrent& r, const host::View& w, std::byte* packed, ThreadPool& pool) {
   const auto size = static_cast<int64_t>(size_of(w.dtype));
@@ -39,7 +38,8 @@ void pack_cells(const ops::Recurrent& r, const host::View& w, std::byte* packed,
     gemm::Matrix last = m;
     last.data = w.data + (i * r.rows() + 2 * r.hidden) * r.hidden * size;
     gemm::pack_b(m, r.hidden, 2 * r.hidden, packed, pool);
-    gemm::pack_b(last, r.hidden, r.hidden, packed + align(gemm::packed_b_bytes(r.hidden, 2 * r.hidden, w.dtype)), pool);
+    gemm::pack_b(last, r.hidden, r.hidden, packed + round_up(gemm::packed_b_bytes(r.hidden, 2 * r.hidden, w.dtype), 64),
+                 pool);
   }
 }
 
@@ -51,7 +51,7 @@ class Run {
     wide_ = r.directions() * r.hidden;
     chunk_ =
         std::clamp<int64_t>(kProducts / std::max<int64_t>(1, batch_ * r.rows() * kF32), 1, std::max<int64_t>(seq_, 1));
-    const auto take = [&](int64_t bytes) { return std::exchange(bytes_, bytes_ + align(bytes)); };
+    const auto take = [&](int64_t bytes) { return std::exchange(bytes_, bytes_ + round_up(bytes, 64)); };
     weights_ = packed ? -1 : take(r.cells() * cell_bytes(r, dtype));
     products_ = take(batch_ * chunk_ * r.rows() * kF32);
     sums_ = take(batch_ * r.rows() * kF32);
@@ -204,7 +204,7 @@ class Run {
     };
     if (apart(r_)) {
       for_rows([&](int64_t b) { gru_reset(x + b * x_row, sums + b * rows, h + b * n, n, reset + b * n); });
-      gemm::Gemm last = fresh_product(packed + align(gemm::packed_b_bytes(n, 2 * n, dtype_)));
+      gemm::Gemm last = fresh_product(packed + round_up(gemm::packed_b_bytes(n, 2 * n, dtype_), 64));
       last.epilogue.bias = {hidden_bias + 2 * n, DType::F32, 0, 1};
       last.epilogue.residual = {x + 2 * n, DType::F32, x_row, 1};
       gemm::run(last, pool, scratch_ + work_);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/reduce.h"
 #include "core/thread_pool.h"
@@ -57,8 +58,6 @@ struct Geometry {
   bool plain_rows() const { return !columns && reduced.n == 0; }
 };
 
-int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 Geometry geometry(std::span<const int64_t> sizes, const std::vector<int64_t>& axes) {
   const auto rank = static_cast<int64_t>(sizes.size());
   std::array<bool, kMaxRank> is_reduced{};
@@ -85,15 +84,15 @@ Geometry geometry(std::span<const int64_t> sizes, const std::vector<int64_t>& ax
   g.elements = g.reduced.count * (g.columns ? 1 : g.run);
   if (g.plain_rows()) {
     g.block = g.outputs >= kEnoughUnits ? g.elements : kBlock;
-    g.blocks = up(g.elements, std::max<int64_t>(1, g.block));
+    g.blocks = div_up(g.elements, std::max<int64_t>(1, g.block));
   } else {
     const int64_t run = g.columns ? 1 : std::max<int64_t>(1, g.run);
     g.strip = std::clamp<int64_t>(kBlock / run, 1, kStrip);
-    g.strips = up(g.width, g.strip);
+    g.strips = div_up(g.width, g.strip);
     const int64_t together = run * std::clamp<int64_t>(g.width, 1, g.strip);
     g.block = g.kept.count * g.strips >= kEnoughUnits ? g.reduced.count
                                                       : std::max(g.columns ? kBlockRows : 1, kBlock / together);
-    g.blocks = up(g.reduced.count, std::max<int64_t>(1, g.block));
+    g.blocks = div_up(g.reduced.count, std::max<int64_t>(1, g.block));
   }
   g.block = std::max<int64_t>(g.block, 1);
   g.blocks = std::max<int64_t>(g.blocks, 1);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/stream.h"
 #include "core/thread_pool.h"
@@ -13,8 +14,6 @@ namespace rlx::cpu {
 
 // Short rows are taken together, so that what is done per call and per copy is done for this many elements.
 inline constexpr int64_t kGroupElements = 2048;
-
-inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // Rows that follow each other in memory, in groups.
 struct RowGroups {
@@ -31,7 +30,7 @@ struct RowGroups {
   // f(first row, number of rows) for every group, on all threads.
   template <class F>
   void each(ThreadPool& pool, const F& f) const {
-    const int64_t groups = (rows + together - 1) / together;
+    const int64_t groups = div_up(rows, together);
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, together * cols));
     pool.parallel_for(0, groups, grain, [&](int64_t begin, int64_t end) {
       for (int64_t g = begin; g < end; ++g) f(g * together, std::min(together, rows - g * together));
@@ -119,7 +118,7 @@ struct Strips {
   void each(const Call& call, const RowScratch& scratch, const F& f) const {
     const host::View &x = call.input(0), &y = call.output(0);
     const RowWriter out(y, x.data == y.data);
-    const int64_t strips = (inner + width - 1) / width, grain = std::max<int64_t>(1, kGrain / (cols * width));
+    const int64_t strips = div_up(inner, width), grain = std::max<int64_t>(1, kGrain / (cols * width));
     call.pool().parallel_for(0, outer * strips, grain, [&](int64_t begin, int64_t end) {
       float* buffer = scratch.of_thread(call);
       for (int64_t u = begin; u < end; ++u) {

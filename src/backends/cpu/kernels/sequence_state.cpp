@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/exp-inl.h"
 #include "backends/cpu/simd/tail-inl.h"
@@ -116,9 +117,9 @@ namespace {
 constexpr int64_t kF32 = sizeof(float);
 
 // Per thread: state and A by channel, rows of x, delta and y, rows of B and C.
-int64_t scan_floats(int64_t n) { return 2 * n * kChannels + 3 * kChannels + (2 * n + 15) / 16 * 16; }
+int64_t scan_floats(int64_t n) { return 2 * n * kChannels + 3 * kChannels + round_up(2 * n, 16); }
 // Per thread: the state, rows of q, k, v and o, and room for g and beta.
-int64_t delta_floats(int64_t n) { return n * kChannels + (2 * n + 15) / 16 * 16 + 2 * kChannels + 16; }
+int64_t delta_floats(int64_t n) { return n * kChannels + round_up(2 * n, 16) + 2 * kChannels + 16; }
 
 // The tensor has [channel][rows] from element `first` on, the block [rows][channel].
 void load_channels(DType dtype, const std::byte* data, int64_t first, int64_t rows, int64_t channels, float* block) {
@@ -153,7 +154,7 @@ void selective_scan(const Call& call) {
   const host::View &x = call.input(0), &delta = call.input(1), &a = call.input(2), &b = call.input(3),
                    &c = call.input(4);
   const int64_t batch = x.dim(0), seq = x.dim(1), channels = x.dim(2), n = a.dim(1);
-  const int64_t blocks = (channels + kChannels - 1) / kChannels;
+  const int64_t blocks = div_up(channels, kChannels);
   call.pool().parallel_for(0, batch * blocks, 1, [&](int64_t begin, int64_t end) {
     float* state = call.scratch_as<float>() + ThreadPool::this_thread() * scan_floats(n);
     float *decay = state + n * kChannels, *x_row = decay + n * kChannels, *delta_row = x_row + kChannels;
@@ -189,11 +190,11 @@ void gated_delta_net(const Call& call) {
   const host::View &q = call.input(0), &k = call.input(1), &v = call.input(2), &g = call.input(3),
                    &beta = call.input(4);
   const int64_t batch = q.dim(0), seq = q.dim(1), heads = q.dim(2), n = q.dim(3);
-  const int64_t blocks = (n + kChannels - 1) / kChannels;
+  const int64_t blocks = div_up(n, kChannels);
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n)));
   call.pool().parallel_for(0, batch * heads * blocks, 1, [&](int64_t begin, int64_t end) {
     float* state = call.scratch_as<float>() + ThreadPool::this_thread() * delta_floats(n);
-    float *q_row = state + n * kChannels, *k_row = q_row + n, *v_row = q_row + (2 * n + 15) / 16 * 16;
+    float *q_row = state + n * kChannels, *k_row = q_row + n, *v_row = q_row + round_up(2 * n, 16);
     float* o_row = v_row + kChannels;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t outer = task / blocks, b = outer / heads, h = outer % heads;

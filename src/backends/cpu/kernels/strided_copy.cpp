@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/movement_loops.h"
+#include "backends/cpu/round_up.h"
 #include "core/thread_pool.h"
 #include "rlx/error.h"
 
@@ -14,8 +15,6 @@ constexpr int64_t kPieceBytes = 64 << 10;  // worth a thread
 // Bytes of a source row in a transposed panel. Every column is a row of the result, and in a page of its own: too many
 // are more than the TLB holds.
 constexpr int64_t kPanelBytes = 2048;
-
-int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
@@ -73,7 +72,7 @@ void StridedCopy::copy_runs(ThreadPool& pool, int64_t run, bool large) {
   for (int64_t a = 0; a < rank_; ++a) outer *= axes_[static_cast<size_t>(a)].size;
   const bool streaming = large && rows_stream_well(to_, rows.to, run);
   if (run >= 2 * kPieceBytes) {  // long rows are cut
-    const int64_t cuts = divide_up(run, kPieceBytes);
+    const int64_t cuts = div_up(run, kPieceBytes);
     pool.parallel_for(0, outer * rows.size * cuts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / cuts, first = i % cuts * kPieceBytes;
@@ -100,7 +99,7 @@ void StridedCopy::copy_runs(ThreadPool& pool, int64_t run, bool large) {
 void StridedCopy::fill_runs(ThreadPool& pool, Axis run, bool large) {
   int64_t outer = 1;
   for (int64_t a = 0; a < rank_; ++a) outer *= axes_[static_cast<size_t>(a)].size;
-  const int64_t most = kPieceBytes / element_, cuts = divide_up(run.size, most);
+  const int64_t most = kPieceBytes / element_, cuts = div_up(run.size, most);
   const bool streaming = large && rows_stream_well(to_, run.size * element_, run.size * element_);
   pool.parallel_for(0, outer * cuts, std::max<int64_t>(1, most / run.size), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -118,8 +117,8 @@ void StridedCopy::transpose(ThreadPool& pool, Axis rows, Axis cols, bool large) 
   int64_t outer = 1;
   for (int64_t a = 0; a < rank_; ++a) outer *= axes_[static_cast<size_t>(a)].size;
   const int64_t line = kCacheLine / element_, panel = std::min(kPanelBytes / element_, cols.size);
-  const int64_t piece = std::max(line, divide_up(kPieceBytes, panel * element_ * line) * line);
-  const int64_t panels = divide_up(cols.size, panel), pieces = divide_up(rows.size, piece);
+  const int64_t piece = std::max(line, div_up(kPieceBytes, panel * element_ * line) * line);
+  const int64_t panels = div_up(cols.size, panel), pieces = div_up(rows.size, piece);
   bool streaming = large && on_line(to_) && cols.to % kCacheLine == 0 && rows.size >= line;
   for (int64_t a = 0; a < rank_; ++a) streaming &= axes_[static_cast<size_t>(a)].to % kCacheLine == 0;
   const int64_t grain = std::max<int64_t>(1, kPieceBytes / (panel * std::min(piece, rows.size) * element_));

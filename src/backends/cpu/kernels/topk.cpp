@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/rows.h"
 #include "backends/cpu/kernels/top_of_row.h"
+#include "backends/cpu/round_up.h"
 #include "rlx/ops/argmax.h"
 
 namespace rlx::cpu {
@@ -66,7 +67,7 @@ void arg(const Call& call, bool largest) {
     return;
   }
   const Strips s = strips_of(at);
-  const int64_t strips = (at.inner + s.width - 1) / s.width, grain = std::max<int64_t>(1, kGrain / s.buffer());
+  const int64_t strips = div_up(at.inner, s.width), grain = std::max<int64_t>(1, kGrain / s.buffer());
   call.pool().parallel_for(0, at.outer * strips, grain, [&](int64_t begin, int64_t end) {
     float* buffer = scratch.of_thread(call);
     int32_t index[kArgStrip];

@@ -16,6 +16,7 @@
 //
 #include "backends/cpu/quant/lanes-inl.h"
 #include "backends/cpu/quant/packed.h"
+#include "backends/cpu/round_up.h"
 #include "rlx/error.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -278,7 +279,7 @@ HWY_INLINE void dot_rows(const Layout& layout, const int8_t* levels, const uint8
   Walk<kCodes, kScales> walk(layout, group, side, levels, k);
   Floats sum[kRows];
   for (int r = 0; r < kRows; ++r) sum[r] = set(0.0f);
-  const int64_t units = (k + kUnit - 1) / kUnit;
+  const int64_t units = div_up(k, kUnit);
   for (int64_t u = 0; u < units; ++u) {
     step_ahead(walk, u, kAhead);
     for (int r = 0; r < kRows; ++r) sum[r] = add_unit<kCodes, kScales, kOffset>(walk, rows[r][u], sum[r]);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/cpu/round_up.h"
 #include "rlx/scheme.h"
 
 namespace rlx::cpu::quant {
@@ -47,17 +48,17 @@ struct Layout {
   }
   // A group is its scales, then its codes from a multiple of 64 bytes on: a vector of codes is one cache line.
   int64_t codes_at(int64_t k) const {
-    const int64_t units = (k + kUnit - 1) / kUnit;
-    return (units * scale_bytes + units / super_units * super_bytes + 63) / 64 * 64;
+    const int64_t units = div_up(k, kUnit);
+    return round_up(units * scale_bytes + units / super_units * super_bytes, 64);
   }
-  int64_t group_bytes(int64_t k) const { return codes_at(k) + (k + kUnit - 1) / kUnit * code_bytes; }
+  int64_t group_bytes(int64_t k) const { return codes_at(k) + div_up(k, kUnit) * code_bytes; }
 };
 
 // Null for the schemes whose codes are not integers (fp8).
 const Layout* layout_of(Scheme scheme);
 const int8_t* code_table(Scheme scheme);  // 16 levels of Codes::kTable, offset not added
 
-inline int64_t groups_of(int64_t n) { return (n + kColumns - 1) / kColumns; }
+inline int64_t groups_of(int64_t n) { return div_up(n, kColumns); }
 
 // Does the machine have the instructions that make this layout pay?
 bool has_byte_dot();

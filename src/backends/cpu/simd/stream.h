@@ -4,9 +4,10 @@
 
 namespace rlx::cpu {
 
-// Results from here on are larger than what a cache keeps for the next op: they are written past the caches, which
-// saves the read of every line before it is overwritten.
-inline constexpr int64_t kStreamBytes = 16 << 20;
+// Results of this many bytes are written past the caches, which saves the read of every line before it is overwritten:
+// little of them would be left there for the next op. Three element-wise ops in a row on a machine with 32 MiB of
+// shared cache: 30 % slower at 2 MiB, even at 4, 20 % faster at 8 and 12.
+inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 // A copy past the caches.
 void stream_copy(const void* from, void* to, int64_t bytes);
