@@ -18,8 +18,9 @@ Value tensor(Graph& g, const std::string& name, std::vector<int64_t> sizes, DTyp
   return g.input(name, {Shape(std::move(sizes)), dtype});
 }
 
-// Random inputs, weights scaled down so that values stay near one; twice, for what a first run leaves behind.
-void compare(const Graph& graph, Tolerance tolerance = kAccumulation) {
+// Random inputs, weights scaled down so that values stay near one; twice, for what a first run leaves behind. Gives the
+// results of the evaluator.
+std::vector<Tensor> compare(const Graph& graph, Tolerance tolerance = kAccumulation) {
   Rng rng(7);
   std::vector<Tensor> inputs;
   NamedTensors params;
@@ -35,6 +36,7 @@ void compare(const Graph& graph, Tolerance tolerance = kAccumulation) {
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_TRUE(near(actual[i], expected[i], tolerance)) << "run " << run << ", output " << i << "\n" << print(graph);
   }
+  return expected;
 }
 
 Value linear(const Value& x, const std::string& name, int64_t k, int64_t n) {
@@ -63,6 +65,44 @@ TEST(Defects, D16InterleavedBlocksAndAReusedProjectionKeepTheirLives) {
   g.output(out_a + out_b, "sum");
   g.output(ops::reduce_sum(a, {.axes = {2}}), "again");  // the projection is read after its attention
   compare(g);
+}
+
+// Every operand of the splats is computed, and something is computed from the image: ids from before the op, from
+// within its decomposition and from after it must not be confused.
+TEST(Defects, D24SplatsReadTheOperandsThatStandBeforeThem) {
+  Graph g;
+  const int64_t n = 12;
+  const auto number = [&](float v) { return g.constant(Tensor::f32({}, {v})); };
+  const auto leaf = [&](const char* name, int64_t size) { return tensor(g, name, {size}); };
+  const Value positions = ops::tanh(leaf("p", 3 * n)), scales = ops::tanh(leaf("s", 3 * n)) - number(1.5f);
+  const Value turns = ops::reshape(leaf("q", 4 * n), {.new_shape = {n, 4}});
+  const Value length = ops::sqrt(ops::reduce_sum(turns * turns, {.axes = {1}, .keep_dim = true}));
+  const Value rotations = ops::reshape(turns / length, {.new_shape = {4 * n}});
+  const Value opacities = ops::sigmoid(leaf("o", n)), colors = ops::sigmoid(leaf("c", 3 * n));
+  const Value harmonics = leaf("h", 9 * n) * number(0.1f);
+  const Value meta = g.constant(Tensor::f32(
+      {23}, {0.25f, -0.125f, -4, 0, 0, 0, 0, 1, 0, 40, 0.1f, 100, 0.25f, 0.5f, 0.125f, 0, 0, 0, 0, 0, 0, 0, 0}));
+  const Values scene = {positions, scales, rotations, opacities, colors, harmonics, meta};
+  const ops::GaussianSplatAttrs attrs = {.width = 19, .height = 13, .tile_size = 8, .max_list_entries = 400};
+  const Value image = ops::gaussian_splat_render(scene, attrs);
+  Values with_gradient = scene;
+  with_gradient.push_back(image - number(0.5f));
+  g.output(image * number(2), "image");
+  g.output(ops::gaussian_splat_render_backward(with_gradient,
+                                               {.width = 19, .height = 13, .tile_size = 8, .max_list_entries = 400}),
+           "gradient");
+  const Value prep = ops::gaussian_splat_prepare(scene, attrs);
+  g.output(ops::gaussian_splat_rasterize(prep, prep.result(1), meta,
+                                         {.width = 19, .height = 13, .tile_size = 8, .max_list_entries = 400}),
+           "in_two_steps");
+  const std::vector<Tensor> expected = compare(g);
+  // Splats are seen, and the background beside them.
+  const std::vector<double> rgba = expected[0].to_doubles();
+  double least_alpha = 2, most_alpha = 0;
+  for (size_t i = 3; i < rgba.size(); i += 4)
+    least_alpha = std::min(least_alpha, rgba[i]), most_alpha = std::max(most_alpha, rgba[i]);
+  EXPECT_LT(least_alpha, 0.2);
+  EXPECT_GT(most_alpha, 1.0);
 }
 
 TEST(Defects, D28ASliceOfWideAndNarrowElementsStartsWhereItShould) {
