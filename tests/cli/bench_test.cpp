@@ -31,6 +31,22 @@ TEST(Bench, MeasuresAnOpBesideThePeaks) {
   EXPECT_LE(row["best_ms"], row["median_ms"]);
 }
 
+TEST(Bench, LetsOpTestsWriteTheCases) {
+  const ToolResult r = run_tool("bench --op softmax --seconds 0 --threads 1 --json");
+  ASSERT_EQ(r.code, 0) << r.err;
+  int cases = 0, shapes = 0;
+  const auto rows = r.json()["ops"];
+  for (const auto& row : rows) {
+    EXPECT_EQ(row["op"], "softmax");
+    ++(row["case"].get<std::string>().starts_with("softmax-") ? cases : shapes);
+  }
+  EXPECT_GT(cases, 10);
+  EXPECT_GT(shapes, 0);
+  const ToolResult none = run_tool("bench --op softmax --seconds 0 --threads 1 --json --no-cases");
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_EQ(none.json()["ops"].size(), static_cast<size_t>(shapes));
+}
+
 TEST(Bench, SaysWhatIsWrongInOneSentence) {
   const ToolResult unknown = run_tool("bench --op sofmax");
   EXPECT_EQ(unknown.code, 1);

@@ -1,7 +1,7 @@
 // Two tests per op of the catalogue ("Ops.softmax", "Cpu.softmax"), made from its OP_CASES, and "Targets.softmax" where
 // cpu has a kernel of its own; an op without cases, judge or kernel fails. Every case's graph also survives the text
 // form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer; --write_cases=FOLDER writes the
-// operands as well (OP-N.npz), for rlx bench --cases FOLDER.
+// operands as well (OP-N.npz), for rlx bench.
 #include <gtest/gtest.h>
 
 #include <algorithm>

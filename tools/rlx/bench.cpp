@@ -1,7 +1,10 @@
 // Measures ops beside what the machine can do at best: the shapes of real models, and the cases of the tests.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "backends/cpu/peaks.h"
@@ -11,6 +14,7 @@
 #include "core/npy.h"
 #include "ops/cost.h"
 #include "random.h"
+#include "rlx/log.h"
 #include "rlx/ops.h"
 
 namespace rlx::cli {
@@ -21,7 +25,7 @@ struct BenchArgs {
   std::string op, device, cases;
   int threads = 0;
   double seconds = 0.3;
-  bool json = false;
+  bool no_cases = false, json = false;
 };
 
 struct Measured {
@@ -66,7 +70,9 @@ Measured measure(Graph graph, const std::string& label, const NamedTensors& give
   Executable exe = compile(std::move(graph), options);
   const auto value = [&](const Port& port) {
     const auto it = given.find(port.name);
-    return it != given.end() ? it->second : random_operand(port.name, port.type, index_limit);
+    if (it == given.end()) return random_operand(port.name, port.type, index_limit);
+    if (it->second.dtype() == port.type.dtype) return it->second;
+    return it->second.cast(port.type.dtype);  // a .npz has no BF16
   };
   for (const Port& port : exe.params()) exe.set_param(port.name, value(port));
   std::vector<Tensor> inputs;
@@ -89,10 +95,44 @@ Measured measure(Graph graph, const std::string& label, const NamedTensors& give
   return m;
 }
 
+// A folder that goes with everything in it.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rlx-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      fail(ErrorKind::kUnavailable, str("Folder '", name, "' cannot be made (", std::strerror(errno), ")."));
+    path_ = name;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Lets the test program write the cases of the op. False: it is not built.
+bool write_cases(const std::string& op, const std::string& folder) {
+  for (const char* program : {RLX_OP_TESTS}) {
+    if (!std::filesystem::exists(program)) continue;
+    const std::string command = str("'", program, "' --gtest_filter=Ops.", op == "all" ? "*" : op, " --write_cases='",
+                                    folder, "' >/dev/null 2>&1");
+    if (std::system(command.c_str()) != 0)
+      fail(ErrorKind::kUnavailable, str("The tests' cases cannot be written; this failed: ", command));
+    return true;
+  }
+  return false;
+}
+
 // The cases that `op_tests --write_cases=DIR` wrote: OP-N.rlx, and its operands in OP-N.npz.
-void measure_cases(const BenchArgs& args, std::vector<Measured>& out) {
+void measure_cases(const std::string& folder, const BenchArgs& args, std::vector<Measured>& out) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(args.cases))
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".rlx") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
@@ -125,7 +165,15 @@ int bench(const BenchArgs& args, std::string& out) {
     graph.output(shape.build(graph), "y");
     all.push_back(measure(std::move(graph), std::string(shape.label), {}, shape.index_limit, args));
   }
-  if (!args.cases.empty()) measure_cases(args, all);
+  if (!args.cases.empty()) {
+    measure_cases(args.cases, args, all);
+  } else if (!args.no_cases) {
+    const TempFolder folder;
+    if (write_cases(args.op, folder.path()))
+      measure_cases(folder.path(), args, all);
+    else
+      log(LogLevel::kWarning, "The tests' cases are not measured: op_tests is not built ('./dev build dev' does).");
+  }
   require(!all.empty(), "There is no shape of op '", args.op, "' to measure; give the tests' cases with --cases.");
 
   if (args.json) {
@@ -169,15 +217,19 @@ void add_bench(CLI::App& app, Work& work) {
   sub->add_option("--threads", args->threads, "threads of the cpu device; by default all cores")->type_name("N");
   sub->add_option("--seconds", args->seconds, "how long to repeat each case (0.3)")->type_name("S");
   add_value(*sub, "--cases", args->cases, "DIR",
-            "measure the tests' cases too, as op_tests --write_cases=DIR writes them");
+            "take the tests' cases from here, as op_tests --write_cases=DIR writes them");
+  sub->add_flag("--no-cases", args->no_cases, "measure the shapes of real models only")->excludes("--cases");
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
       "Times are the best of all repetitions and their median. GFLOP/s count a multiply-add as two; GB/s count every\n"
       "operand and result once. Peaks are measured first: multiply-adds in registers, memcpy and reads of 256 MiB.\n"
+      "Measured are the op's shapes in real models, and the cases of its tests: op_tests of this build tree (or else "
+      "of\n"
+      "build/dev) writes them into a folder that is removed afterwards.\n"
       "\n"
       "Examples:\n"
       "  rlx bench --op softmax\n"
-      "  rlx bench --op all --threads 1 --json\n");
+      "  rlx bench --op all --no-cases --threads 1 --json\n");
   sub->callback([args, &work] { work = [args](std::string& out) { return bench(*args, out); }; });
 }
 
