@@ -113,7 +113,7 @@ struct Model {
 
 // Several copies of a weight smaller than the caches, so that each run reads it from memory.
 Model make(Scheme scheme, int64_t m, int64_t k, int64_t n, bool is_static) {
-  const double one = static_cast<double>(weight_bytes(scheme, k, n));
+  double one = static_cast<double>(weight_bytes(scheme, k, n));
   const int copies = m > 8 ? 1 : std::max(1, static_cast<int>(256e6 / one));
   Graph g("quant");
   const Value x = g.input("x", {{m, k}, DType::F32});
@@ -138,6 +138,9 @@ Model make(Scheme scheme, int64_t m, int64_t k, int64_t n, bool is_static) {
                                    : fp8 ? random_floats({n})
                                          : random_floats({k / block, n}));
     const Value z = leaf("z" + id, fp4 ? random_floats({1}) : random_floats({k / block, n}));
+    // Scales and zero points are read too; those of a GGUF scheme are among its bytes.
+    const double scales = static_cast<double>(fp8 ? n : k / block * n) * sizeof(float);
+    if (c == 0) one += fp4 ? static_cast<double>(k / 16 * n) : has_zero_point(scheme) ? 2 * scales : scales;
     g.output(ops::dequant_matmul({x, w, s, z}, {.scheme = scheme, .block = block}), "y" + id);
   }
   Model model{compile(g, {.device = "cpu", .threads = one_thread ? 1 : 2}), {}, "", one * copies};

@@ -127,7 +127,8 @@ OP_CASES(dequant_matmul) {
        {Scheme::kInt8, Scheme::kInt8Asym, Scheme::kInt4, Scheme::kFp8E4m3, Scheme::kFp8E5m2, Scheme::kNvfp4})
     for (const auto& [m, k, n, block] :
          {std::tuple{1, 96, 37, 32}, std::tuple{3, 75, 16, 64}, std::tuple{8, 64, 70, 96}, std::tuple{70, 132, 67, 128},
-          std::tuple{3, 70, 5, 7}}) {
+          std::tuple{3, 70, 5, 7}, std::tuple{1, 75, 133, 32}, std::tuple{1, 70, 1100, 32},
+          std::tuple{4, 37, 4130, 32}}) {
       const bool one_byte = scheme == Scheme::kFp8E4m3 || scheme == Scheme::kFp8E5m2, half = scheme == Scheme::kNvfp4;
       const int64_t blocks = (k + block - 1) / block;
       const Tensor w = info(scheme).code_bits == 8 ? packed(rng, {k, n}) : packed(rng, {weight_bytes(scheme, k, n)});
@@ -154,6 +155,13 @@ OP_CASES(dequant_matmul) {
     infinite.mutable_values<uint8_t>()[scheme == Scheme::kGgufQ6K ? 209 : 1] = 0x7C;
     add({random({2, k}), infinite}, {.scheme = scheme});
     add({random({1, k}), infinite}, {.scheme = scheme});
+  }
+  // All fp8 codes, NaN and infinity among them, each alone in its column; sums that overflow before they are scaled.
+  for (const Scheme scheme : {Scheme::kFp8E4m3, Scheme::kFp8E5m2}) {
+    Tensor all(DType::U8, {5, 256});
+    for (size_t i = 0; i < 256; ++i) all.mutable_values<uint8_t>()[2 * 256 + i] = static_cast<uint8_t>(i);
+    add({random({2, 5}), all, random({256}), random({1})}, {.scheme = scheme});
+    add({Tensor::f32({1, 5}, {0, 0, 1e37f, 0, 0}), all, Tensor::f32({1}, {1e-6f}), random({1})}, {.scheme = scheme});
   }
   add({random({32}), packed(rng, {2, 18})}, {.scheme = Scheme::kGgufQ4_0})
       .check([](const Tensors&, const Tensors& out) { EXPECT_EQ(out[0].sizes(), (std::vector<int64_t>{2})); });

@@ -35,6 +35,7 @@ void of_many_rows(Builder& b, int params) {
   std::vector<float> values(600, 2.0f);
   values[40] = NAN, values[100] = INFINITY, values[333] = -INFINITY, values[334] = 1.0f;
   add(Tensor::f32({12, 50}, values));
+  for (const DType d : {DType::F16, DType::BF16}) add(Tensor::f32({6, 100}, values).cast(d));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ OP_CASES(softmax) {
   std::vector<float> values(600, 2.0f);
   values[40] = NAN, values[100] = INFINITY, values[333] = -INFINITY;
   for (const int64_t axis : {0, 1}) add({Tensor::f32({12, 50}, values)}, {.axis = axis});
+  for (const DType d : {DType::F16, DType::BF16}) add({Tensor::f32({6, 100}, values).cast(d)});
   add_error({random({2, 3})}, {.axis = 2}, "Axis (2) is out of range for rank (2)");
   add_error({random({2, 3}, DType::I32)}, {}, "not a float type");
 }

@@ -3,6 +3,7 @@
 #include "rlx/ops/dequant.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "backends/cpu/kernels/expert_plan.h"
@@ -40,6 +41,58 @@ void decode_and_dot(Scheme scheme, const uint8_t* weight, int64_t first, int64_t
     }
     quant::dot_rows(from, block, tile, count, k, to);
   }
+}
+
+// Side-tensor schemes: at most kRowBlock rows of x times `count` columns, at most kTileColumns, from tiles of decoded
+// weights. y is at the first row.
+void multiply_tiles(const quant::SideWeight& weight, const float* x, int64_t rows, int64_t k, int64_t column,
+                    int64_t count, float* y, float* scratch) {
+  float *tile = scratch, *sums = tile + kTileRows * kTileColumns;
+  const float* from[kRowBlock];
+  float* to[kRowBlock];
+  const int64_t width = round_up(count, 32);
+  std::memset(sums, 0, static_cast<size_t>(rows * width) * sizeof(float));
+  for (int64_t k0 = 0; k0 < k; k0 += kTileRows) {
+    const int64_t depth = std::min(kTileRows, k - k0);
+    for (int64_t c = 0; c < depth; ++c) {
+      quant::decode_side(weight, k0 + c, column, count, tile + c * width);
+      std::memset(tile + c * width + count, 0, static_cast<size_t>(width - count) * sizeof(float));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      from[i] = x + i * k + k0;
+      to[i] = sums + i * width;
+    }
+    quant::multiply_tile(from, rows, tile, depth, width, to);
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    std::memcpy(y + i * weight.n + column, sums + i * width, static_cast<size_t>(count) * sizeof(float));
+}
+
+bool is_fp8(Scheme s) { return s == Scheme::kFp8E4m3 || s == Scheme::kFp8E5m2; }
+
+// Sums of a few rows of x that stay in the first cache while fp8 codes are read row by row.
+constexpr int64_t kStreamSums = 4096;
+static_assert(kStreamSums <= kTileColumns * (kTileRows + kRowBlock));
+
+// A few rows of x times `count` columns of an fp8 weight: at most kStreamSums products, count rounded up to 64.
+void multiply_few(const quant::SideWeight& weight, const float* x, int64_t rows, int64_t k, int64_t column,
+                  int64_t count, float* y, float* scratch) {
+  const float* from[quant::kFewRows];
+  float* sums[quant::kFewRows];
+  for (int64_t i = 0; i < rows; ++i) from[i] = x + i * k, sums[i] = scratch + i * round_up(count, 64);
+  const float factor = quant::multiply_fp8(weight.scheme == Scheme::kFp8E5m2, weight.codes + column, weight.n, k, count,
+                                           from, rows, sums);
+  bool finite = true;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < count; ++j) {
+      const float v = sums[i][j] * factor * weight.scale[weight.scales == 1 ? 0 : column + j];
+      finite &= std::isfinite(v);
+      y[i * weight.n + column + j] = v;
+    }
+  if (finite) return;
+  // The order of sum and scale shows.
+  for (int64_t c = 0; c < count; c += kTileColumns)
+    multiply_tiles(weight, x, rows, k, column + c, std::min(kTileColumns, count - c), y, scratch);
 }
 
 }  // namespace
@@ -111,31 +164,24 @@ void dequant_matmul_tiles(const Call& call) {
                                  .scales = call.input(2).elements()};
   const float* x = call.input_as<float>(0);
   float* y = call.output_as<float>(0);
+  float* scratch = call.scratch_as<float>();
+  const auto of_thread = [&] { return scratch + ThreadPool::this_thread() * kTileColumns * (kTileRows + kRowBlock); };
+  if (is_fp8(attrs.scheme) && m <= quant::kFewRows) {
+    // Long pieces of rows, as memory likes them; a column's sum does not depend on them.
+    const int64_t width = std::clamp<int64_t>(round_up(div_up(n, call.pool().threads()), 64), 64,
+                                              kStreamSums / std::max<int64_t>(1, m) / 64 * 64);
+    call.pool().parallel_for(0, div_up(n, width), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t)
+        multiply_few(weight, x, m, k, t * width, std::min(width, n - t * width), y, of_thread());
+    });
+    return;
+  }
   const int64_t columns = div_up(n, kTileColumns), row_blocks = div_up(m, kRowBlock);
   call.pool().parallel_for(0, columns * row_blocks, 1, [&](int64_t begin, int64_t end) {
-    float* tile = call.scratch_as<float>() + ThreadPool::this_thread() * kTileColumns * (kTileRows + kRowBlock);
-    float* sums = tile + kTileRows * kTileColumns;
-    const float* from[kRowBlock];
-    float* to[kRowBlock];
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t row = t / columns * kRowBlock, rows = std::min(kRowBlock, m - row);
-      const int64_t column = t % columns * kTileColumns, count = std::min(kTileColumns, n - column);
-      const int64_t width = round_up(count, 32);
-      std::memset(sums, 0, static_cast<size_t>(rows * width) * sizeof(float));
-      for (int64_t k0 = 0; k0 < k; k0 += kTileRows) {
-        const int64_t depth = std::min(kTileRows, k - k0);
-        for (int64_t c = 0; c < depth; ++c) {
-          quant::decode_side(weight, k0 + c, column, count, tile + c * width);
-          std::memset(tile + c * width + count, 0, static_cast<size_t>(width - count) * sizeof(float));
-        }
-        for (int64_t i = 0; i < rows; ++i) {
-          from[i] = x + (row + i) * k + k0;
-          to[i] = sums + i * width;
-        }
-        quant::multiply_tile(from, rows, tile, depth, width, to);
-      }
-      for (int64_t i = 0; i < rows; ++i)
-        std::memcpy(y + (row + i) * n + column, sums + i * width, static_cast<size_t>(count) * sizeof(float));
+      const int64_t row = t / columns * kRowBlock, column = t % columns * kTileColumns;
+      multiply_tiles(weight, x + row * k, std::min(kRowBlock, m - row), k, column, std::min(kTileColumns, n - column),
+                     y + row * n, of_thread());
     }
   });
 }

@@ -191,14 +191,16 @@ void dequant_matmul_packed(const Call& call) {
                    std::span(rows, static_cast<size_t>(count)), y + g * kColumns, n);
   };
   const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes);
-  if (m == 1 && x.finite[0] && is_gguf(attrs.scheme)) {
+  if (m == 1 && x.finite[0]) {
     constexpr int64_t kFour = quant::kGroupsAtOnce;
     call.pool().parallel_for(0, div_up(groups, kFour), div_up(grain, kFour), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t g = t * kFour;
         float sums[kFour][kColumns];
         const bool whole = (g + kFour) * kColumns <= n;
-        if (whole) quant::dot_four_groups(layout, table, bytes_of(call.input(1)) + g * bytes, k, x.row(0), sums);
+        if (whole)
+          quant::dot_four_groups(layout, table, bytes_of(call.input(1)) + g * bytes, side_at(g * kColumns), k, x.row(0),
+                                 sums);
         if (whole && all_finite(sums[0], kFour * kColumns))
           std::memcpy(y + g * kColumns, sums, sizeof sums);
         else

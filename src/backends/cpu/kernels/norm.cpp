@@ -22,6 +22,10 @@ void norm(const Call& call, const RowGroups& g, bool centred, double eps) {
   g.each(call.pool(), [&](int64_t row, int64_t rows) {
     float* buffer = scratch.of_thread(call);
     const int64_t first = row * g.cols, n = rows * g.cols;
+    if (x.dtype != DType::F32 && g.cols >= kLongHalfRow)
+      return each_half_row(x, out, row, rows, g.cols, buffer, [&](auto* in, auto* to, int64_t count, bool stream) {
+        norm_half_rows(x.dtype == DType::BF16, in, buffer, to, count, g.cols, affine, centred, eps, stream);
+      });
     const float* from = row_as_f32(x.dtype, x.data, first, buffer, n);
     const Ahead ahead{x.dtype == DType::F32 ? from + n : nullptr};
     if (out.streams_rows(g.cols))

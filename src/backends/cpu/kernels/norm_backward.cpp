@@ -70,8 +70,7 @@ void backward_rows(const Call& call, const RowGroups& g, bool centred, double ep
         const int64_t first = row * g.cols;
         const float* xs = row_as_f32(dtype, x.data, first, a, g.cols);
         const float* dys = row_as_f32(dtype, dy.data, first, b, g.cols);
-        const double mean = centred ? sum_of_row(xs, g.cols) / count : 0;
-        const RowStats stats = row_stats(mean, squares_of_row(xs, g.cols, mean), count, eps);
+        const RowStats stats = stats_of_row(xs, g.cols, centred, eps);
         const BackwardSums sums = norm_backward_sums(xs, dys, g.cols, stats, affine, dgamma, dbeta);
         if (!wants_dx) continue;
         float* to = out.target(first, c);

@@ -21,6 +21,7 @@ constexpr int64_t kMaxRank = 16;
 constexpr int64_t kBlock = 32768;      // elements of one result that are reduced in one piece
 constexpr int64_t kBlockRows = 256;    // of columns: as many at least, so that partial results are few
 constexpr int64_t kStrip = 1024;       // results side by side: their accumulators stay in the first cache
+constexpr int64_t kEnoughRows = 32;    // reduced at once, so that partial results take little memory
 constexpr int64_t kEnoughUnits = 128;  // so many independent results need no blocks to keep all threads busy
 constexpr int64_t kBuffer = 2048;      // elements of F16 or BF16 that are converted at a time
 
@@ -53,6 +54,7 @@ struct Geometry {
   int64_t strips = 1;
   int64_t block = 1;  // one row (elements), or rows that meet (reduced.count), that are reduced in one piece
   int64_t blocks = 1;
+  bool interleaved = false;  // blocks are around kept axes, not within them
 
   // Nothing is reduced but the run: every result has one row of its own.
   bool plain_rows() const { return !columns && reduced.n == 0; }
@@ -92,6 +94,11 @@ Geometry geometry(std::span<const int64_t> sizes, const std::vector<int64_t>& ax
     const int64_t together = run * std::clamp<int64_t>(g.width, 1, g.strip);
     g.block = g.kept.count * g.strips >= kEnoughUnits ? g.reduced.count
                                                       : std::max(g.columns ? kBlockRows : 1, kBlock / together);
+    // A reduced axis around a kept one: what follows in memory belongs to other results. Pieces of one inner axis each,
+    // taken in the order of memory, read on and on.
+    g.interleaved = g.columns && g.kept.n > 0 && g.reduced.n > 1 && g.reduced.stride[0] > g.kept.stride[0] &&
+                    g.reduced.last_size() >= kEnoughRows;
+    if (g.interleaved) g.block = g.reduced.last_size();
     g.blocks = div_up(g.reduced.count, std::max<int64_t>(1, g.block));
   }
   g.block = std::max<int64_t>(g.block, 1);
@@ -221,7 +228,9 @@ void reduce_strips(const Call& call, const Source<T, Acc>& x, const Geometry& g,
       0, g.kept.count * g.blocks * g.strips, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
         Acc acc[kStrip];
         for (int64_t u = begin; u < end; ++u) {
-          const int64_t block = u / g.strips % g.blocks, k = u / g.strips / g.blocks;
+          const int64_t at = u / g.strips;
+          const int64_t block = g.interleaved ? at / g.kept.count : at % g.blocks;
+          const int64_t k = g.interleaved ? at % g.kept.count : at / g.blocks;
           const int64_t column = u % g.strips * g.strip, width = std::min(g.strip, g.width - column);
           Acc* to = partial == nullptr ? acc : partial + (k * g.blocks + block) * g.width + column;
           reduce_strip(x, g, g.kept.offset(k) + column * run, width, block, to);

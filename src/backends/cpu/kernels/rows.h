@@ -57,6 +57,8 @@ class RowWriter {
   bool direct() const { return dtype_ == DType::F32 && !stream_; }
   // For kernels that write past the caches themselves, where that pays: long rows.
   bool streams_rows(int64_t cols) const { return stream_ && dtype_ == DType::F32 && cols >= 256; }
+  bool streams() const { return stream_; }
+  std::byte* bytes_at(int64_t offset) const { return data_ + offset * static_cast<int64_t>(size_of(dtype_)); }
   float* at(int64_t offset) const { return reinterpret_cast<float*>(data_) + offset; }
   float* target(int64_t offset, float* buffer) const { return direct() ? at(offset) : buffer; }
   // Overwrites the buffer.
@@ -132,12 +134,37 @@ struct Strips {
           to_f32(x.dtype, x.data, first + c * inner, buffer + c * n, n);
         }
         f(buffer, n);
-        for (int64_t c = 0; c < cols; ++c) out.copy(first + c * inner, buffer + c * n, n);
+        // The next strip is fetched while this one is written: memory is not to wait for the arithmetic.
+        const bool follows = u + 1 < end && (u + 1) % strips != 0;
+        for (int64_t c = 0; c < cols; ++c) {
+          const std::byte* next = x.data + (first + c * inner + width) * size;
+          for (int64_t i = 0; follows && i < width * size; i += 64) __builtin_prefetch(next + i, 0, 2);
+          out.copy(first + c * inner, buffer + c * n, n);
+        }
       }
       stream_flush();
     });
   }
 };
+
+// Rows of F16 and BF16 from here on are converted in the first and the last pass of a kernel; shorter ones are
+// converted together.
+inline constexpr int64_t kLongHalfRow = 64;
+
+// f(x, y, rows, stream) for rows of F16 or BF16 bits. Rows that stream but do not begin with a cache line go through
+// the buffer, which f may use until it writes y.
+template <class F>
+void each_half_row(const host::View& x, const RowWriter& out, int64_t row, int64_t rows, int64_t cols, float* buffer,
+                   const F& f) {
+  const auto* from = reinterpret_cast<const uint16_t*>(x.data) + row * cols;
+  auto* to = reinterpret_cast<uint16_t*>(out.bytes_at(row * cols));
+  if (!out.streams() || (reinterpret_cast<uintptr_t>(to) % 64 == 0 && cols % 32 == 0))
+    return f(from, to, rows, out.streams());
+  for (int64_t r = 0; r < rows; ++r, from += cols, to += cols) {
+    f(from, reinterpret_cast<uint16_t*>(buffer), 1, false);
+    stream_copy(buffer, to, cols * 2);
+  }
+}
 
 // All of a small operand as f32: itself, or converted to `buffer`.
 inline const float* all_as_f32(const host::View& v, float* buffer) {

@@ -35,6 +35,10 @@ void softmax(const Call& call) {
   g.each(call.pool(), [&](int64_t row, int64_t rows) {
     float* buffer = scratch.of_thread(call);
     const int64_t first = row * g.cols, n = rows * g.cols;
+    if (x.dtype != DType::F32 && g.cols >= kLongHalfRow)
+      return each_half_row(x, out, row, rows, g.cols, buffer, [&](auto* from, auto* to, int64_t count, bool stream) {
+        softmax_half_rows(x.dtype == DType::BF16, from, buffer, to, count, g.cols, stream);
+      });
     const float* from = row_as_f32(x.dtype, x.data, first, buffer, n);
     if (out.streams_rows(g.cols)) return softmax_rows(from, buffer, out.at(first), rows, g.cols, true);
     float* to = out.target(first, buffer);

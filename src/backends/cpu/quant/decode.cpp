@@ -11,6 +11,8 @@
 
 #include "backends/cpu/quant/decode.h"
 #include "backends/cpu/quant/small_floats.h"
+#include "backends/cpu/round_up.h"
+#include "backends/cpu/simd/half-inl.h"
 #include "rlx/error.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -228,6 +230,91 @@ void DecodeSide(const SideWeight& w, int64_t k, int64_t column, int64_t count, f
     for (int64_t j = 0; j < count; ++j) out[j] *= w.scale[column + j];
 }
 
+// 2 * Lanes codes as f32, e4m3 as 2^-8 of its value: an fp8 shifted to the place of an F16's exponent is one.
+#if HWY_TARGET == HWY_SCALAR
+template <bool kE5m2, class D>
+HWY_INLINE void load_fp8(D d, const uint8_t* p, hn::Vec<D> v[2]) {
+  for (int i = 0; i < 2; ++i) v[i] = hn::Set(d, kE5m2 ? e5m2_to_float(p[i]) : e4m3_to_float(p[i]) * 0x1p-8f);
+}
+#else
+template <bool kE5m2, class D>
+HWY_INLINE void load_fp8(D d, const uint8_t* p, hn::Vec<D> v[2]) {
+  const hn::ScalableTag<uint16_t> d16;
+  const hn::RebindToSigned<decltype(d16)> i16;
+  const HalfBits<D> half;
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, decltype(d16)>(), p);
+  hn::Vec<decltype(d16)> bits;
+  if constexpr (kE5m2) {
+    bits = hn::ShiftLeft<8>(hn::PromoteTo(d16, bytes));
+  } else {
+    const auto wide = hn::PromoteTo(i16, hn::BitCast(hn::Rebind<int8_t, decltype(d16)>(), bytes));
+    bits = hn::And(hn::ShiftLeft<7>(hn::BitCast(d16, wide)), hn::Set(d16, 0xBFFF));
+    const auto is_nan = hn::Eq(hn::And(bits, hn::Set(d16, 0x7FFF)), hn::Set(d16, 0x3F80));
+    bits = hn::IfThenElse(is_nan, hn::Set(d16, 0x7E00), bits);
+  }
+  v[0] = f16_to_f32(d, hn::LowerHalf(half, bits));
+  v[1] = f16_to_f32(d, hn::UpperHalf(half, bits));
+}
+#endif
+
+// y[r][0 .. 2 * Lanes) += the products with kDepth rows of codes.
+template <bool kE5m2, int kDepth>
+HWY_INLINE void add_fp8(const uint8_t* const* codes, const float* const* x, int64_t x_rows, int64_t k, float* const* y,
+                        int64_t column) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(d)> w[kDepth][2];
+  for (int i = 0; i < kDepth; ++i) load_fp8<kE5m2>(d, codes[i], w[i]);
+  for (int64_t r = 0; r < x_rows; ++r)
+    for (int h = 0; h < 2; ++h) {
+      float* to = y[r] + column + h * lanes;
+      auto sum = hn::LoadU(d, to);
+      for (int i = 0; i < kDepth; ++i) sum = hn::MulAdd(hn::Set(d, x[r][k + i]), w[i][h], sum);
+      hn::StoreU(sum, d, to);
+    }
+}
+
+template <bool kE5m2, int kDepth>
+HWY_INLINE void add_fp8_rows(const uint8_t* codes, int64_t n, int64_t k, int64_t count, const float* const* x,
+                             int64_t x_rows, float* const* y) {
+  constexpr int64_t kRowsAhead = 16;  // into L2: in L1 rows that are a power of two apart push each other out
+  const auto width = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<float>()));
+  const uint8_t* at[kDepth];
+  int64_t j = 0;
+  for (; j + width <= count; j += width) {
+    for (int i = 0; i < kDepth; ++i) {
+      at[i] = codes + i * n + j;
+      if (j % 64 == 0) __builtin_prefetch(at[i] + kRowsAhead * n, 0, 2);
+    }
+    add_fp8<kE5m2, kDepth>(at, x, x_rows, k, y, j);
+  }
+  if (j == count) return;
+  uint8_t last[kDepth][2 * hn::MaxLanes(hn::ScalableTag<float>())] = {};
+  for (int i = 0; i < kDepth; ++i) {
+    std::memcpy(last[i], codes + i * n + j, static_cast<size_t>(count - j));
+    at[i] = last[i];
+  }
+  add_fp8<kE5m2, kDepth>(at, x, x_rows, k, y, j);
+}
+
+template <bool kE5m2>
+HWY_INLINE void multiply_fp8_of(const uint8_t* codes, int64_t n, int64_t k, int64_t count, const float* const* x,
+                                int64_t x_rows, float* const* y) {
+  for (int64_t r = 0; r < x_rows; ++r) std::memset(y[r], 0, static_cast<size_t>(round_up(count, 64)) * sizeof(float));
+  int64_t c = 0;
+  for (; c + 4 <= k; c += 4) add_fp8_rows<kE5m2, 4>(codes + c * n, n, c, count, x, x_rows, y);
+  for (; c < k; ++c) add_fp8_rows<kE5m2, 1>(codes + c * n, n, c, count, x, x_rows, y);
+}
+
+float MultiplyFp8(bool e5m2, const uint8_t* codes, int64_t n, int64_t k, int64_t count, const float* const* x,
+                  int64_t x_rows, float* const* y) {
+  if (e5m2)
+    multiply_fp8_of<true>(codes, n, k, count, x, x_rows, y);
+  else
+    multiply_fp8_of<false>(codes, n, k, count, x, x_rows, y);
+  return e5m2 ? 1 : 256;
+}
+
 template <int kX>
 HWY_INLINE void multiply_rows(const float* const* x, const float* w, int64_t k, int64_t width, float* const* y) {
   const hn::CappedTag<float, 16> d;
@@ -267,6 +354,7 @@ namespace rlx::cpu {
 HWY_EXPORT(DecodeRow);
 HWY_EXPORT(DotRows);
 HWY_EXPORT(DecodeSide);
+HWY_EXPORT(MultiplyFp8);
 HWY_EXPORT(MultiplyTile);
 
 namespace quant {
@@ -279,6 +367,10 @@ void dot_rows(const float* const* x, int64_t x_rows, const float* w, int64_t w_r
 }
 void decode_side(const SideWeight& weight, int64_t k, int64_t column, int64_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(DecodeSide)(weight, k, column, count, out);
+}
+float multiply_fp8(bool e5m2, const uint8_t* codes, int64_t n, int64_t k, int64_t count, const float* const* x,
+                   int64_t x_rows, float* const* y) {
+  return HWY_DYNAMIC_DISPATCH(MultiplyFp8)(e5m2, codes, n, k, count, x, x_rows, y);
 }
 void multiply_tile(const float* const* x, int64_t x_rows, const float* w, int64_t k, int64_t width, float* const* y) {
   HWY_DYNAMIC_DISPATCH(MultiplyTile)(x, x_rows, w, k, width, y);

@@ -27,6 +27,13 @@ struct SideWeight {
 // Elements [k, column .. column + count) of a side-tensor weight.
 void decode_side(const SideWeight& weight, int64_t k, int64_t column, int64_t count, float* out);
 
+// y[r][0 .. count) = x[r][0 .. k) times the columns of an fp8 weight, scales left out but for the returned factor of
+// them all. `y` has room for a multiple of 64 columns. The codes are read row by row, as they lie in memory: for few
+// rows of x, at most kFewRows.
+inline constexpr int64_t kFewRows = 4;
+float multiply_fp8(bool e5m2, const uint8_t* codes, int64_t n, int64_t k, int64_t count, const float* const* x,
+                   int64_t x_rows, float* const* y);
+
 // y[i][0 .. width) += x[i][0 .. k) times the rows of w, which are `width` apart; width is a multiple of 16.
 void multiply_tile(const float* const* x, int64_t x_rows, const float* w, int64_t k, int64_t width, float* const* y);
 

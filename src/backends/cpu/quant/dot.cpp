@@ -179,6 +179,18 @@ struct Walk {
   HWY_INLINE Walk(const Layout& layout, const uint8_t* group, const Side& s, const int8_t* levels, int64_t k)
       : p(group), codes(group + layout.codes_at(k)), side(s), table(table_of(levels, layout.offset)) {}
 
+  // Rows of side tensors lie far apart, where no hardware looks ahead.
+  HWY_INLINE void fetch_side(int64_t u) const {
+    constexpr int64_t kUnitsAhead = 6;
+    if constexpr (kScales == Scales::kSide || kScales == Scales::kSideZero) {
+      const int64_t row = (u + kUnitsAhead) * kUnit / side.block * side.stride;
+      prefetch(reinterpret_cast<const uint8_t*>(side.scale + row));
+      if constexpr (kScales == Scales::kSideZero) prefetch(reinterpret_cast<const uint8_t*>(side.zero + row));
+    } else if constexpr (kScales == Scales::kSideFp8) {
+      for (int h = 0; h < 2; ++h) prefetch(side.scale8 + (2 * (u + kUnitsAhead) + h) * side.stride);
+    }
+  }
+
   // Unit number u.
   HWY_INLINE void step(int64_t u) {
     if (u % 8 == 0) {
@@ -270,6 +282,7 @@ HWY_INLINE Floats add_unit(const Walk<kCodes, kScales>& w, const Activations& x,
 template <class Walk>
 HWY_INLINE void step_ahead(Walk& walk, int64_t u, int64_t ahead) {
   for (int line = 0; line < Walk::kBytes; line += 64) prefetch(walk.codes + ahead + line);
+  walk.fetch_side(u);
   walk.step(u);
 }
 
@@ -289,12 +302,17 @@ HWY_INLINE void dot_rows(const Layout& layout, const int8_t* levels, const uint8
 
 // Four groups at once for a single row: memory likes several streams, and x is loaded once for all.
 template <Codes kCodes, Scales kScales, bool kOffset>
-void DotFourOf(const Layout& layout, const int8_t* levels, const uint8_t* group, int64_t k, const Activations* row,
-               float (*y)[kColumns]) {
-  const Side none;
-  const int64_t bytes = layout.group_bytes(k), units = k / kUnit;
-  Walk<kCodes, kScales> a(layout, group, none, levels, k), b(layout, group + bytes, none, levels, k),
-      c(layout, group + 2 * bytes, none, levels, k), d(layout, group + 3 * bytes, none, levels, k);
+void DotFourOf(const Layout& layout, const int8_t* levels, const uint8_t* group, const Side& side, int64_t k,
+               const Activations* row, float (*y)[kColumns]) {
+  const int64_t bytes = layout.group_bytes(k), units = div_up(k, kUnit);
+  Side sides[kGroupsAtOnce] = {side, side, side, side};
+  for (int64_t i = 1; i < kGroupsAtOnce; ++i) {
+    if (side.scale != nullptr) sides[i].scale += i * kColumns;
+    if (side.zero != nullptr) sides[i].zero += i * kColumns;
+    if (side.scale8 != nullptr) sides[i].scale8 += i * kColumns;
+  }
+  Walk<kCodes, kScales> a(layout, group, sides[0], levels, k), b(layout, group + bytes, sides[1], levels, k),
+      c(layout, group + 2 * bytes, sides[2], levels, k), d(layout, group + 3 * bytes, sides[3], levels, k);
   Floats sum[kGroupsAtOnce];
   for (Floats& s : sum) s = set(0.0f);
   const auto add = [&](Walk<kCodes, kScales>& walk, int64_t u, Floats s) HWY_ATTR {
@@ -384,12 +402,10 @@ void DotGroup(const Layout& layout, const int8_t* levels, const uint8_t* group, 
                          HWY_ATTR { DotGroupOf<kCodes, kScales, kOffset>(layout, levels, group, side, k, rows, y); });
 }
 
-void DotFour(const Layout& layout, const int8_t* levels, const uint8_t* group, int64_t k, const Activations* row,
-             float (*y)[kColumns]) {
-  with_kinds(layout, [&]<Codes kCodes, Scales kScales, bool kOffset>() HWY_ATTR {
-    if constexpr (kScales != Scales::kSide && kScales != Scales::kSideZero && kScales != Scales::kSideFp8)
-      DotFourOf<kCodes, kScales, kOffset>(layout, levels, group, k, row, y);
-  });
+void DotFour(const Layout& layout, const int8_t* levels, const uint8_t* group, const Side& side, int64_t k,
+             const Activations* row, float (*y)[kColumns]) {
+  with_kinds(layout, [&]<Codes kCodes, Scales kScales, bool kOffset>()
+                         HWY_ATTR { DotFourOf<kCodes, kScales, kOffset>(layout, levels, group, side, k, row, y); });
 }
 
 void DotExactly(const Layout& layout, const int8_t* levels, const uint8_t* group, const Side& side, int64_t k,
@@ -422,9 +438,9 @@ void dot_group(const Layout& layout, const int8_t* table, const uint8_t* group, 
   HWY_DYNAMIC_DISPATCH(DotGroup)(layout, table, group, side, k, rows, y);
 }
 
-void dot_four_groups(const Layout& layout, const int8_t* table, const uint8_t* group, int64_t k, const Activations* row,
-                     float (*y)[kColumns]) {
-  HWY_DYNAMIC_DISPATCH(DotFour)(layout, table, group, k, row, y);
+void dot_four_groups(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,
+                     const Activations* row, float (*y)[kColumns]) {
+  HWY_DYNAMIC_DISPATCH(DotFour)(layout, table, group, side, k, row, y);
 }
 
 void dot_group_exactly(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,

@@ -99,10 +99,10 @@ inline constexpr int64_t kRowsAtOnce = 8;
 void dot_group(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,
                std::span<const Activations* const> rows, float (*y)[kColumns]);
 
-// One row with kGroupsAtOnce groups that follow each other; GGUF schemes only.
+// One row with kGroupsAtOnce whole groups that follow each other; `side` is the first one's.
 inline constexpr int64_t kGroupsAtOnce = 4;
-void dot_four_groups(const Layout& layout, const int8_t* table, const uint8_t* group, int64_t k, const Activations* row,
-                     float (*y)[kColumns]);
+void dot_four_groups(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,
+                     const Activations* row, float (*y)[kColumns]);
 
 // The same as dot_group in f32 for one row as it is: for rows and scales that are not finite.
 void dot_group_exactly(const Layout& layout, const int8_t* table, const uint8_t* group, const Side& side, int64_t k,

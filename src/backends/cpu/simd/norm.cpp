@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/simd/half_rows-inl.h"
 #include "backends/cpu/simd/norm.h"
 #include "backends/cpu/simd/stream-inl.h"
 #include "backends/cpu/simd/tail-inl.h"
@@ -57,25 +58,28 @@ double Squares(const float* x, int64_t n, double mean) {
   });
 }
 
+// The mean, as f32 gives it.
+HWY_INLINE float fast_mean(const float* x, int64_t n) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  VF a = hn::Zero(d), b = a, c = a, e = a;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Add(a, hn::LoadU(d, x + i));
+    b = hn::Add(b, hn::LoadU(d, x + i + lanes));
+    c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
+    e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i < n; i += lanes) a = hn::Add(a, load_n(d, x + i, n - i, 0.0f));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e)))) / static_cast<float>(n);
+}
+
 // The statistics in f32, which is twice as fast: the mean need only be close, as the squares around it tell how far it
 // is off. False where f32 does not hold the squares (too large, too small, NaN).
-HWY_INLINE bool fast_stats(const float* x, int64_t n, bool centred, double eps, RowStats& stats) {
+HWY_INLINE bool fast_stats(const float* x, int64_t n, float about, bool centred, double eps, RowStats& stats) {
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto count = static_cast<double>(n);
-  float about = 0;
-  if (centred) {
-    VF a = hn::Zero(d), b = a, c = a, e = a;
-    int64_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      a = hn::Add(a, hn::LoadU(d, x + i));
-      b = hn::Add(b, hn::LoadU(d, x + i + lanes));
-      c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
-      e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
-    }
-    for (; i < n; i += lanes) a = hn::Add(a, load_n(d, x + i, n - i, 0.0f));
-    about = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e)))) / static_cast<float>(n);
-  }
   const VF m = hn::Set(d, about);
   double off = 0, squares = 0;
   constexpr int64_t kPiece = 2048;  // short enough for sums in f32
@@ -108,6 +112,17 @@ HWY_INLINE bool fast_stats(const float* x, int64_t n, bool centred, double eps, 
   return true;
 }
 
+HWY_INLINE RowStats stats_of_row(const float* x, int64_t n, float about, bool centred, double eps) {
+  RowStats stats;
+  if (fast_stats(x, n, about, centred, eps, stats)) return stats;
+  const double mean = centred ? Sum(x, n) / static_cast<double>(n) : 0;
+  return row_stats(mean, Squares(x, n, mean), static_cast<double>(n), eps);
+}
+
+RowStats StatsOfRow(const float* x, int64_t n, bool centred, double eps) {
+  return stats_of_row(x, n, centred ? fast_mean(x, n) : 0, centred, eps);
+}
+
 struct Scale {
   VF mean, rest, r;
   explicit HWY_INLINE Scale(const RowStats& s)
@@ -115,31 +130,37 @@ struct Scale {
   HWY_INLINE VF operator()(VF x) const { return hn::Mul(hn::Sub(hn::Sub(x, mean), rest), r); }
 };
 
-HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine,
-                             bool stream, Ahead ahead) {
+// store(f) writes the row whose elements are f(i, how many are left).
+template <class Store>
+HWY_INLINE void normalise_to(const Store& store, const float* x, const RowStats& stats, const Affine& affine,
+                             Ahead ahead) {
   const F32 d;
   const Scale scaled(stats);
   const auto fetch = [&](int64_t i) HWY_ATTR {
-    if (ahead.a != nullptr) hwy::Prefetch(ahead.a + i);
-    if (ahead.b != nullptr) hwy::Prefetch(ahead.b + i);
+    if (ahead.a != nullptr) hwy::Prefetch(reinterpret_cast<const char*>(ahead.a) + i * ahead.element);
+    if (ahead.b != nullptr) hwy::Prefetch(reinterpret_cast<const char*>(ahead.b) + i * ahead.element);
   };
   if (affine.gamma == nullptr) {
     const VF scale = hn::Set(d, affine.scale), shift = hn::Set(d, affine.shift);
-    store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::MulAdd(scaled(load_n(d, x + i, left, 0.0f)), scale, shift);
-    });
+    store([&](int64_t i, int64_t left)
+              HWY_ATTR { return hn::MulAdd(scaled(load_n(d, x + i, left, 0.0f)), scale, shift); });
   } else if (affine.beta == nullptr) {
-    store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
+    store([&](int64_t i, int64_t left) HWY_ATTR {
       fetch(i);
       return hn::Mul(scaled(load_n(d, x + i, left, 0.0f)), load_n(d, affine.gamma + i, left, 0.0f));
     });
   } else {
-    store_row(y, n, stream, [&](int64_t i, int64_t left) HWY_ATTR {
+    store([&](int64_t i, int64_t left) HWY_ATTR {
       fetch(i);
       return hn::MulAdd(scaled(load_n(d, x + i, left, 0.0f)), load_n(d, affine.gamma + i, left, 0.0f),
                         load_n(d, affine.beta + i, left, 0.0f));
     });
   }
+}
+
+HWY_INLINE void NormaliseRow(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine,
+                             bool stream, Ahead ahead) {
+  normalise_to([&](auto f) HWY_ATTR { store_row(y, n, stream, f); }, x, stats, affine, ahead);
 }
 
 void Normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream) {
@@ -148,17 +169,34 @@ void Normalise(const float* x, float* y, int64_t n, const RowStats& stats, const
 
 void NormRows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
               bool stream, Ahead ahead) {
-  const auto n = static_cast<double>(cols);
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    RowStats stats;
-    if (!fast_stats(x, cols, centred, eps, stats)) {
-      const double mean = centred ? Sum(x, cols) / n : 0;
-      stats = row_stats(mean, Squares(x, cols, mean), n, eps);
-    }
+    const RowStats stats = StatsOfRow(x, cols, centred, eps);
     NormaliseRow(x, y, cols, stats, affine, stream, ahead);
     if (ahead.a != nullptr) ahead.a += cols;
     if (ahead.b != nullptr) ahead.b += cols;
   }
+}
+
+template <bool kBf16>
+HWY_INLINE void half_rows(const uint16_t* x, float* v, uint16_t* y, int64_t rows, int64_t cols, const Affine& affine,
+                          bool centred, double eps, bool stream) {
+  const F32 d;
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    VF a = hn::Zero(d), b = a;
+    widen_row<kBf16>(x, cols, v, 0, a, b, [](VF s, VF w) HWY_ATTR { return hn::Add(s, w); });
+    const float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+    const RowStats stats = stats_of_row(v, cols, centred ? sum / static_cast<float>(cols) : 0, centred, eps);
+    normalise_to([&](auto f) HWY_ATTR { narrow_row<kBf16>(y, cols, stream, f); }, v, stats, affine,
+                 {.a = reinterpret_cast<const float*>(x + cols), .element = sizeof(uint16_t)});
+  }
+}
+
+void HalfNormRows(bool bf16, const uint16_t* x, float* v, uint16_t* y, int64_t rows, int64_t cols, const Affine& affine,
+                  bool centred, double eps, bool stream) {
+  if (bf16)
+    half_rows<true>(x, v, y, rows, cols, affine, centred, eps, stream);
+  else
+    half_rows<false>(x, v, y, rows, cols, affine, centred, eps, stream);
 }
 
 // Statistics of kVectors vectors of columns, in f32 as fast_stats takes them; false where f32 does not hold them.
@@ -292,8 +330,13 @@ void BackwardDx(const float* x, const float* dy, float* dx, int64_t n, const Row
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const Scale scaled(stats);
   const VF scale = hn::Set(d, affine.scale), mh = hn::Set(d, mean_h), mhn = hn::Set(d, mean_hn);
+  const bool fetch = n <= 16384;  // longer rows would be gone before they are needed
   for (int64_t i = 0; i < n; i += lanes) {
     const int64_t left = n - i;
+    if (fetch) {
+      hwy::Prefetch(x + n + i);
+      hwy::Prefetch(dy + n + i);
+    }
     const VF h = hn::Mul(load_n(d, dy + i, left, 0.0f),
                          affine.gamma == nullptr ? scale : load_n(d, affine.gamma + i, left, 0.0f));
     const VF normal = scaled(load_n(d, x + i, left, 0.0f));
@@ -309,8 +352,10 @@ namespace rlx::cpu {
 
 HWY_EXPORT(Sum);
 HWY_EXPORT(Squares);
+HWY_EXPORT(StatsOfRow);
 HWY_EXPORT(Normalise);
 HWY_EXPORT(NormRows);
+HWY_EXPORT(HalfNormRows);
 HWY_EXPORT(NormColumns);
 HWY_EXPORT(ResidualRows);
 HWY_EXPORT(BackwardRow);
@@ -325,12 +370,19 @@ RowStats row_stats(double mean, double squares, double count, double eps) {
 }
 double sum_of_row(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(Sum)(x, n); }
 double squares_of_row(const float* x, int64_t n, double mean) { return HWY_DYNAMIC_DISPATCH(Squares)(x, n, mean); }
+RowStats stats_of_row(const float* x, int64_t n, bool centred, double eps) {
+  return HWY_DYNAMIC_DISPATCH(StatsOfRow)(x, n, centred, eps);
+}
 void normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream) {
   HWY_DYNAMIC_DISPATCH(Normalise)(x, y, n, stats, affine, stream);
 }
 void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
                bool stream, Ahead ahead) {
   HWY_DYNAMIC_DISPATCH(NormRows)(x, y, rows, cols, affine, centred, eps, stream, ahead);
+}
+void norm_half_rows(bool bf16, const uint16_t* x, float* v, uint16_t* y, int64_t rows, int64_t cols,
+                    const Affine& affine, bool centred, double eps, bool stream) {
+  HWY_DYNAMIC_DISPATCH(HalfNormRows)(bf16, x, v, y, rows, cols, affine, centred, eps, stream);
 }
 void norm_columns(float* v, int64_t cols, int64_t width, const float* gamma, const float* beta, double eps) {
   HWY_DYNAMIC_DISPATCH(NormColumns)(v, cols, width, gamma, beta, eps);

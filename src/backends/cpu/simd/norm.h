@@ -15,6 +15,8 @@ struct RowStats {
 double sum_of_row(const float* x, int64_t n);
 double squares_of_row(const float* x, int64_t n, double mean);
 RowStats row_stats(double mean, double squares, double count, double eps);
+// Both for a whole row, in f32 where that is enough.
+RowStats stats_of_row(const float* x, int64_t n, bool centred, double eps);
 
 // One factor and one term for each column, or the same for all of them where the pointer is null.
 struct Affine {
@@ -29,9 +31,14 @@ struct Affine {
 struct Ahead {
   const float* a = nullptr;
   const float* b = nullptr;
+  int64_t element = sizeof(float);  // bytes
 };
 void norm_rows(const float* x, float* y, int64_t rows, int64_t cols, const Affine& affine, bool centred, double eps,
                bool stream, Ahead ahead);
+// The same of F16 or BF16; `v` holds a row of f32. y may be x or, for a single row, v; to stream, its rows begin with a
+// cache line.
+void norm_half_rows(bool bf16, const uint16_t* x, float* v, uint16_t* y, int64_t rows, int64_t cols,
+                    const Affine& affine, bool centred, double eps, bool stream);
 void normalise(const float* x, float* y, int64_t n, const RowStats& stats, const Affine& affine, bool stream);
 
 // `width` columns side by side, `cols` elements each, in place.
@@ -47,7 +54,7 @@ struct BackwardSums {
 };
 BackwardSums norm_backward_sums(const float* x, const float* dy, int64_t n, const RowStats& stats, const Affine& affine,
                                 float* dgamma, float* dbeta);
-// dx = r (h - mean_h - n mean_hn)
+// dx = r (h - mean_h - n mean_hn). What follows x and dy is fetched on the way.
 void norm_backward_dx(const float* x, const float* dy, float* dx, int64_t n, const RowStats& stats,
                       const Affine& affine, float mean_h, float mean_hn);
 

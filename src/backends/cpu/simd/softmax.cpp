@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "backends/cpu/simd/exp-inl.h"
+#include "backends/cpu/simd/half_rows-inl.h"
 #include "backends/cpu/simd/softmax.h"
 #include "backends/cpu/simd/stream-inl.h"
 #include "backends/cpu/simd/tail-inl.h"
@@ -50,38 +51,67 @@ HWY_INLINE void short_rows(const float* x, float* y, int64_t rows, int64_t cols)
   }
 }
 
+// e = exp(x - top), and one over their sum; e may be x. The line of the first element at `ahead` and those behind it
+// are asked for on the way, one per `line` elements of x.
+HWY_INLINE V exp_row(const float* x, float* e, int64_t n, V top, const char* ahead, int64_t line) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sum = hn::Zero(d), other = sum;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const V a = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i), top));
+    const V b = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i + lanes), top));
+    sum = hn::Add(sum, a);
+    other = hn::Add(other, b);
+    hn::StoreU(a, d, e + i);
+    hn::StoreU(b, d, e + i + lanes);
+    if (ahead == nullptr) continue;
+    hwy::Prefetch(ahead + i * 64 / line);
+    if (line < 2 * lanes) hwy::Prefetch(ahead + (i + lanes) * 64 / line);
+  }
+  for (; i < n; i += lanes) {
+    const V a = exp_of_negative(d, hn::Sub(load_n(d, x + i, n - i, kLowest), top));
+    sum = hn::Add(sum, a);
+    store_n(d, a, e + i, n - i);
+  }
+  return hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, hn::Add(sum, other)));
+}
+
+// The next row is fetched while the arithmetic is what takes the time, unless it would push this one out.
+constexpr int64_t kMostAhead = 16384;
+
 void Rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool stream) {
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (cols <= lanes) return short_rows(x, y, rows, cols);
-  // The next row is fetched while the arithmetic is what takes the time, unless it would push this one out.
-  const bool ahead = cols <= 16384;
   for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const V top = TopOf(x, cols);
-    V sum = hn::Zero(d), other = sum;
-    int64_t i = 0;
-    for (; i + 2 * lanes <= cols; i += 2 * lanes) {
-      const V a = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i), top));
-      const V b = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i + lanes), top));
-      sum = hn::Add(sum, a);
-      other = hn::Add(other, b);
-      hn::StoreU(a, d, e + i);
-      hn::StoreU(b, d, e + i + lanes);
-      if (ahead) {
-        hwy::Prefetch(x + cols + i);
-        hwy::Prefetch(x + cols + i + lanes);
-      }
-    }
-    for (; i < cols; i += lanes) {
-      const V a = exp_of_negative(d, hn::Sub(load_n(d, x + i, cols - i, kLowest), top));
-      sum = hn::Add(sum, a);
-      store_n(d, a, e + i, cols - i);
-    }
-    const V scale = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, hn::Add(sum, other)));
+    const char* ahead = cols <= kMostAhead ? reinterpret_cast<const char*>(x + cols) : nullptr;
+    const V scale = exp_row(x, e, cols, TopOf(x, cols), ahead, 16);
     store_row(y, cols, stream,
               [&](int64_t at, int64_t left) HWY_ATTR { return hn::Mul(load_n(d, e + at, left, 0.0f), scale); });
     e += stream ? 0 : cols;  // one row of exponentials is enough when they are not the result
   }
+}
+
+template <bool kBf16>
+HWY_INLINE void half_rows(const uint16_t* x, float* e, uint16_t* y, int64_t rows, int64_t cols, bool stream) {
+  const F32 d;
+  constexpr uint16_t kLowestBits = kBf16 ? 0xFF80 : 0xFC00;
+  for (int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    V a = hn::Set(d, kLowest), b = a;
+    widen_row<kBf16>(x, cols, e, kLowestBits, a, b, [](V m, V v) HWY_ATTR { return hn::Max(m, v); });
+    const char* ahead = cols <= kMostAhead ? reinterpret_cast<const char*>(x + cols) : nullptr;
+    const V scale = exp_row(e, e, cols, hn::MaxOfLanes(d, hn::Max(a, b)), ahead, 32);
+    narrow_row<kBf16>(y, cols, stream,
+                      [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(load_n(d, e + i, left, 0.0f), scale); });
+  }
+}
+
+void HalfRows(bool bf16, const uint16_t* x, float* e, uint16_t* y, int64_t rows, int64_t cols, bool stream) {
+  if (bf16)
+    half_rows<true>(x, e, y, rows, cols, stream);
+  else
+    half_rows<false>(x, e, y, rows, cols, stream);
 }
 
 void Columns(float* v, int64_t cols, int64_t width) {
@@ -117,8 +147,10 @@ ExpSum SumOfExp(const float* x, int64_t n) {
   for (int64_t begin = 0; begin < n; begin += 4096) {
     const int64_t end = std::min(n, begin + 4096);
     V sum = hn::Zero(d);
-    for (int64_t i = begin; i < end; i += lanes)
+    for (int64_t i = begin; i < end; i += lanes) {
       sum = hn::Add(sum, exp_of_negative(d, hn::Sub(load_n(d, x + i, end - i, kLowest), top)));
+      if (n <= kMostAhead) hwy::Prefetch(x + n + i);
+    }
     total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   }
   return {hn::GetLane(top), total};
@@ -139,12 +171,16 @@ HWY_AFTER_NAMESPACE();
 namespace rlx::cpu {
 
 HWY_EXPORT(Rows);
+HWY_EXPORT(HalfRows);
 HWY_EXPORT(Columns);
 HWY_EXPORT(SumOfExp);
 HWY_EXPORT(ScaledExp);
 
 void softmax_rows(const float* x, float* e, float* y, int64_t rows, int64_t cols, bool stream) {
   HWY_DYNAMIC_DISPATCH(Rows)(x, e, y, rows, cols, stream);
+}
+void softmax_half_rows(bool bf16, const uint16_t* x, float* e, uint16_t* y, int64_t rows, int64_t cols, bool stream) {
+  HWY_DYNAMIC_DISPATCH(HalfRows)(bf16, x, e, y, rows, cols, stream);
 }
 void softmax_columns(float* v, int64_t cols, int64_t width) { HWY_DYNAMIC_DISPATCH(Columns)(v, cols, width); }
 ExpSum exp_sum_of_row(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOfExp)(x, n); }

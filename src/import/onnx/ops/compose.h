@@ -21,7 +21,6 @@ Value zeros(OnnxNode& n, const Shape& shape, DType dtype);
 Value pad_axis(OnnxNode& n, const Value& x, int64_t axis, int64_t before, int64_t after);
 // A vector that lies along one axis of a tensor of that rank, for broadcasting.
 Value along_axis(const Value& vector, int64_t axis, int64_t rank);
-Value count_up(OnnxNode& n, const Dim& size);                      // I64 [size]: 0, 1, … size - 1
 // Element i of the list, counting from the end where negative; throws when out of range.
 std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank);
 // x as [dims before axis, dims from axis on], for ops that ONNX defines on matrices.
