@@ -8,7 +8,7 @@ namespace rlx::test {
 
 namespace {
 
-const std::string kLong = str("bench ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=4 --seconds 2.5");
+const std::string kLong = str("bench ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=4096 --seconds 2.5");
 const std::string kShort = str("info ", RLX_SOURCE_DIR, "/examples/mlp.rlx");
 
 // What a terminal gets of both streams; script(1) lends one.

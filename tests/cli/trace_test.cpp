@@ -48,7 +48,8 @@ TEST(Trace, HasASlicePerPassAndPerStepOfEachRun) {
     const auto end = [](const json& e) { return e["ts"].get<double>() + e["dur"].get<double>(); };
     EXPECT_GE(begin(step), begin(run) - 1e-3);  // a child of its run
     EXPECT_LE(end(step), end(run) + 1e-3);
-    if (i > 0 && i % plan.size() > 0) EXPECT_GE(begin(step), end(steps[i - 1]) - 1e-3);  // one after the other
+    const double before = i % plan.size() == 0 ? 0 : end(steps[i - 1]);
+    EXPECT_GE(begin(step), before - 1e-3);  // one after the other
   }
 }
 

@@ -69,16 +69,6 @@ Value swap_last_two(const Value& x) {
 
 Value size_as_scalar(OnnxNode& n, const Dim& dim) { return reshape_to(sizes_as_tensor(n, {dim}), {}); }
 
-Value count_up(OnnxNode& n, const Dim& size) {
-  if (size.is_static() && size.value() >= 0) {
-    std::vector<int64_t> values(static_cast<size_t>(size.value()));
-    std::iota(values.begin(), values.end(), 0);
-    return n.ints_constant(values);
-  }
-  const Value ones = expand_to(n.constant(Tensor::i64({1}, {1})), Shape{size});
-  return ops::cumsum(ones, {.axis = 0, .exclusive = true});
-}
-
 Value zeros(OnnxNode& n, const Shape& shape, DType dtype) { return expand_to(n.scalar(0, dtype), shape); }
 
 Value pad_axis(OnnxNode& n, const Value& x, int64_t axis, int64_t before, int64_t after) {
