@@ -26,6 +26,13 @@ constinit const Op<NoAttrs> min{elementwise_pair("min", infer_real, true, "The s
 constinit const Op<NoAttrs> pow{elementwise_pair(
     "pow", infer_real, false, "a to the power b as C's pow; a negative base with an integral exponent is defined.")};
 
+constinit const Op<NoAttrs> mod{elementwise_pair(
+    "mod", infer_real, false,
+    "a - b * floor(a / b), the remainder with the sign of b; integers throw on a zero divisor, floats give NaN.")};
+constinit const Op<NoAttrs> fmod{elementwise_pair(
+    "fmod", infer_real, false,
+    "a - b * trunc(a / b), the remainder with the sign of a; integers throw on a zero divisor, floats give NaN.")};
+
 const Op<NoAttrs>& binary_op(BinaryKind kind) {
   switch (kind) {
     case BinaryKind::kAdd: return add;

@@ -6,6 +6,12 @@ void require_float(const TensorType& type, std::string_view what) {
   require(is_float(type.dtype), what, " dtype (", type.dtype, ") is not a float type.");
 }
 
+Types same_as_float_input(const InferCall& call) {
+  const TensorType& x = call.input(0);
+  require(is_float(x.dtype), "Op '", call.op().name, "' is not defined for ", x.dtype, ".");
+  return x;
+}
+
 void require_index(const TensorType& type, std::string_view what) {
   require(is_index(type.dtype), what, " dtype (", type.dtype, ") is not i32 or i64.");
 }

@@ -74,8 +74,10 @@ Role role_of(const Node& node) {
   if (node.op == &ops::fused_attention_block) return attention_block_role(node);
   for (const Row& row : kRows)
     if (row.op == node.op) return row.role;
-  // Comparisons stay exact: a rounded operand may change the answer altogether.
-  if (is_region_step(node) && node.op != &ops::cast && node.results[0].type.dtype != DType::Bool)
+  // Comparisons and steps stay exact: a rounded operand may change the answer altogether.
+  static const OpDef* const kSteps[] = {&ops::cast, &ops::floor, &ops::ceil, &ops::sign, &ops::mod, &ops::fmod};
+  if (is_region_step(node) && std::find(std::begin(kSteps), std::end(kSteps), node.op) == std::end(kSteps) &&
+      node.results[0].type.dtype != DType::Bool)
     return {Category::kElementwise, kAll};
   return {};
 }

@@ -28,7 +28,9 @@ bool cannot_fail(const Graph& body, const Node& node) {
   };
   const std::string_view category = node.op->category;
   if (node.op->traits.leaf || category == "Shape" || category == "Normalisation" || category == "Fused") return true;
-  if (category == "Elementwise") return node.op != &ops::div || all_float();  // integers divided by 0
+  if (category == "Elementwise")  // integers may be divided by 0, or 0 raised to a negative power
+    return (node.op != &ops::div && node.op != &ops::mod && node.op != &ops::fmod && node.op != &ops::pow) ||
+           all_float();
   if (category == "Regions") return all_float();
   if (category == "Reductions") return is_float(node.results[0].type.dtype);  // no argmax of nothing
   return node.op == &ops::matmul || node.op == &ops::dot_general || category == "Convolution";

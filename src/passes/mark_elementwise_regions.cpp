@@ -10,8 +10,10 @@
 #include "passes/regions.h"
 #include "passes/rewriter.h"
 #include "rlx/ops/binary.h"
+#include "rlx/ops/bitwise.h"
 #include "rlx/ops/cast.h"
 #include "rlx/ops/compare.h"
+#include "rlx/ops/unary.h"
 #include "rlx/ops/where.h"
 
 namespace rlx::passes {
@@ -26,9 +28,10 @@ constexpr double kUnknownSize = 1024;
 
 // So cheap that doing it again for every element it is broadcast to costs less than a step of its own.
 bool is_cheap(const OpDef& op) {
-  static const OpDef* const kCheap[] = {&ops::add, &ops::sub,  &ops::mul,  &ops::max,   &ops::min, &ops::neg,
-                                        &ops::abs, &ops::relu, &ops::cast, &ops::where, &ops::eq,  &ops::ne,
-                                        &ops::lt,  &ops::le,   &ops::gt,   &ops::ge};
+  static const OpDef* const kCheap[] = {
+      &ops::add,     &ops::sub,    &ops::mul,     &ops::max,     &ops::min,   &ops::neg,  &ops::abs,  &ops::relu,
+      &ops::cast,    &ops::where,  &ops::eq,      &ops::ne,      &ops::lt,    &ops::le,   &ops::gt,   &ops::ge,
+      &ops::bit_and, &ops::bit_or, &ops::bit_xor, &ops::bit_not, &ops::floor, &ops::ceil, &ops::sign, &ops::is_nan};
   return std::find(std::begin(kCheap), std::end(kCheap), &op) != std::end(kCheap);
 }
 

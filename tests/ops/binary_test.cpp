@@ -53,6 +53,26 @@ OP_CASES(mul) {
                       {DType::F16, DType::BF16, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U32});
 }
 
+// Integers of every dtype, several blocks of them, the ends of their ranges; 0 among the divisors throws.
+template <class Builder>
+static void divisions(Builder& b) {
+  for (const DType d : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64}) {
+    const auto divisors = [&](std::vector<int64_t> sizes) {
+      Tensor t = b.integers(std::move(sizes), 1, 60, d);
+      return is_signed(d) && b.rng.chance(0.5) ? run(ops::neg, {t})[0] : t;
+    };
+    for (const auto& [x, y] : broadcast_pairs()) b.add({b.random(x, d), divisors(y)});
+    b.add_error({b.integers({3}, 1, 9, d), b.integers({}, 0, 0, d)}, {}, "An integer is divided by 0.");
+    Tensor one_zero = divisors({1000});
+    std::fill_n(one_zero.mutable_bytes().begin() + static_cast<int64_t>(777 * size_of(d)), size_of(d), std::byte{0});
+    b.add_error({b.random({1000}, d), one_zero}, {}, "An integer is divided by 0.");
+  }
+  b.add({Tensor::i32({6}, {INT32_MIN, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN + 1}),
+         Tensor::i32({6}, {-1, INT32_MAX, INT32_MIN, INT32_MIN, INT32_MAX - 1, INT32_MAX})});
+  b.add({Tensor::i64({4}, {INT64_MIN, INT64_MIN, INT64_MAX, INT64_MIN}),
+         Tensor::i64({4}, {-1, INT64_MAX, INT64_MIN, INT64_MIN})});
+}
+
 OP_CASES(div) {
   add({Tensor::f32({4}, {3, 1, -1, 0}), Tensor::f32({4}, {2, 0, 0, 0})})
       .expect({Tensor::f32({4}, {1.5, INFINITY, -INFINITY, NAN})}, kExact);
@@ -63,7 +83,7 @@ OP_CASES(div) {
   const C a[] = {{5, 5}}, b[] = {{3, -1}}, quotient[] = {{1, 2}};
   add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
       .expect({Tensor::of<C>(DType::C64, {1}, quotient)});
-  add_error({Tensor::i32({1}, {1}), Tensor::i32({1}, {0})}, {}, "divided by 0");
+  divisions(*this);
   add_broadcast_pairs(*this, {DType::F16, DType::BF16});
 }
 
@@ -95,6 +115,60 @@ OP_CASES(pow) {
       .expect({Tensor::i32({4}, {1024, -27, 1, -1})}, kExact);
   broadcast_case(add({random({2, 1, 4}, 0.5, 2), random({3, 1})}), [](double a, double b) { return std::pow(a, b); });
   add_broadcast_pairs(*this, {DType::F16, DType::BF16}, 0.5, 3);
+}
+
+// NumPy's values: np.mod and np.fmod of the same operands.
+static const std::vector<double> kDividends = {7, -7, 7, -7, 5.5, -5.5, 0, -0.0, -0.0, 3, -3, INFINITY, 1, NAN, 6, -6};
+static const std::vector<double> kDivisors = {3, 3, -3, -3, 2, -2, 3, 3, -3, INFINITY, INFINITY, 2, 0, 1, 3, 3};
+static Tensor floats(DType dtype, const std::vector<double>& values) {
+  return Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values);
+}
+
+OP_CASES(mod) {
+  const std::vector<double> expected = {1, 2, -2, -1, 1.5, -1.5, 0, 0, 0.0, 3, INFINITY, NAN, NAN, NAN, 0, 0};
+  for (const DType d : {DType::F64, DType::F32, DType::F16, DType::BF16})
+    add({floats(d, kDividends), floats(d, kDivisors)}).expect({floats(d, expected)}, kExact);
+  add({floats(DType::F64, {6, -6, 0}), floats(DType::F64, {-3, 3, -1})}).check([](const Tensors&, const Tensors& out) {
+    for (const int64_t i : {0, 1, 2}) EXPECT_EQ(std::signbit(out[0].at(i)), i != 1) << "a zero has the sign of b";
+  });
+  for (const DType d : {DType::I8, DType::I16, DType::I32, DType::I64})
+    add({floats(d, {7, -7, 7, -7, 6, -6, 0, -128, 127}), floats(d, {3, 3, -3, -3, -3, 3, 5, -1, -128})})
+        .expect({floats(d, {1, 2, -2, -1, 0, 0, 0, 0, -1})}, kExact);
+  for (const DType d : {DType::U8, DType::U16, DType::U32, DType::U64})
+    add({floats(d, {7, 200, 3}), floats(d, {3, 7, 200})}).expect({floats(d, {1, 4, 3})}, kExact);
+  const std::vector<uint64_t> a = {UINT64_MAX, UINT64_MAX, 5}, b = {10, UINT64_MAX - 1, UINT64_MAX}, r = {5, 1, 5};
+  add({Tensor::of<uint64_t>(DType::U64, {3}, a), Tensor::of<uint64_t>(DType::U64, {3}, b)})
+      .expect({Tensor::of<uint64_t>(DType::U64, {3}, r)});
+  broadcast_case(add({random({2, 1, 4}, -9, 9), random({3, 1}, 1, 2)}),
+                 [](double x, double y) { return x - y * std::floor(x / y); });
+  divisions(*this);
+  add_broadcast_pairs(*this, {DType::F16, DType::BF16, DType::F64}, 1, 9);
+  add_error({random({2}, DType::Bool), random({2}, DType::Bool)}, {}, "has no arithmetic");
+  add_error({random({2}, DType::C64), random({2}, DType::C64)}, {}, "Op 'mod' is not defined for c64.");
+}
+
+OP_CASES(fmod) {
+  const std::vector<double> expected = {1, -1, 1, -1, 1.5, -1.5, 0, 0, 0, 3, -3, NAN, NAN, NAN, 0, 0};
+  for (const DType d : {DType::F64, DType::F32, DType::F16, DType::BF16})
+    add({floats(d, kDividends), floats(d, kDivisors)}).expect({floats(d, expected)}, kExact);
+  add({floats(DType::F64, {6, -6, -0.0}), floats(DType::F64, {-3, 3, 1})})
+      .check([](const Tensors&, const Tensors& out) {
+        for (const int64_t i : {0, 1, 2}) EXPECT_EQ(std::signbit(out[0].at(i)), i != 0) << "a zero has the sign of a";
+      });
+  add({Tensor::f32({2}, {1e30f, -1e10f}), Tensor::f32({2}, {11, 7})}).check([](const Tensors&, const Tensors& out) {
+    EXPECT_EQ(out[0].at(0), 4) << "1e30f is 1000000015047466219876688855040";
+    EXPECT_EQ(out[0].at(1), -4) << "10000000000 = 7 * 1428571428 + 4";
+  });
+  for (const DType d : {DType::I8, DType::I16, DType::I32, DType::I64})
+    add({floats(d, {7, -7, 7, -7, 6, -6, 0, -128, 127}), floats(d, {3, 3, -3, -3, -3, 3, 5, -1, -128})})
+        .expect({floats(d, {1, -1, 1, -1, 0, 0, 0, 0, 127})}, kExact);
+  for (const DType d : {DType::U8, DType::U16, DType::U32, DType::U64})
+    add({floats(d, {7, 200, 3}), floats(d, {3, 7, 200})}).expect({floats(d, {1, 4, 3})}, kExact);
+  broadcast_case(add({random({2, 1, 4}, -9, 9), random({3, 1}, 1, 2)}),
+                 [](double x, double y) { return x - y * std::trunc(x / y); });
+  divisions(*this);
+  add_broadcast_pairs(*this, {DType::F16, DType::BF16, DType::F64}, 1, 9);
+  add_error({random({2}, DType::C64), random({2}, DType::C64)}, {}, "Op 'fmod' is not defined for c64.");
 }
 
 }  // namespace rlx::test

@@ -88,6 +88,30 @@ OP_CASES(elementwise_region) {
                    {&ops::relu, {step(2)}},
                    {&ops::sub, {step(3), step(1)}}},
          .num_inputs = 4});
+  // Remainders, bits and tests, of narrow integers too: what a step leaves above a narrow dtype's bits is dropped.
+  for (const DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::I64})
+    add({random({3, 1300}, d), integers({1300}, 1, 9, d)}, {.chain = {{&ops::bit_not, {in(0)}},
+                                                                      {&ops::mod, {step(0), in(1)}},
+                                                                      {&ops::shift_left, {step(0), step(1)}},
+                                                                      {&ops::div, {step(2), in(1)}},
+                                                                      {&ops::shift_right, {step(3), step(1)}},
+                                                                      {&ops::fmod, {in(0), in(1)}},
+                                                                      {&ops::bit_xor, {step(4), step(5)}},
+                                                                      {&ops::sign, {step(6)}},
+                                                                      {&ops::bit_or, {step(6), step(7)}}},
+                                                            .num_inputs = 2});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16})
+    add({random({5, 700}, -9, 9, d), random({700}, 1, 2, d)}, {.chain = {{&ops::mod, {in(0), in(1)}},
+                                                                         {&ops::floor, {in(0)}},
+                                                                         {&ops::is_nan, {in(0)}},
+                                                                         {&ops::lt, {in(0), in(1)}},
+                                                                         {&ops::bit_not, {step(3)}},
+                                                                         {&ops::bit_or, {step(2), step(4)}},
+                                                                         {&ops::where, {step(5), step(0), step(1)}},
+                                                                         {&ops::erf, {step(6)}}},
+                                                               .num_inputs = 2});
+  add_error({integers({3}, 1, 9), integers({3}, 0, 0)},
+            {.chain = {{&ops::neg, {in(0)}}, {&ops::mod, {step(0), in(1)}}}, .num_inputs = 2}, "divided by 0");
   for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{2, 3, 19, 33}, {1, 2, 3, 700}, {2, 1, 40, 1}}) {
     const Tensor other = random({sizes[0], 1, 2 * sizes[2], 2 * sizes[3]});
     add({random(sizes), other}, {.chain = {{&ops::gelu, {in(0)}}, {&ops::add, {step(0), in(1)}}},

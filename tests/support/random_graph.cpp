@@ -70,10 +70,11 @@ class Maker {
   void node() {
     using Make = void (Maker::*)();
     static constexpr Make kMakers[] = {
-        &Maker::binary, &Maker::binary,  &Maker::unary,  &Maker::unary,      &Maker::reshape, &Maker::transpose,
-        &Maker::narrow, &Maker::concat,  &Maker::expand, &Maker::softmax,    &Maker::compare, &Maker::cast,
-        &Maker::branch, &Maker::reshape, &Maker::narrow, &Maker::state_like, &Maker::matmul,  &Maker::reduce,
-        &Maker::topk,   &Maker::cumsum,  &Maker::norm,   &Maker::gather,     &Maker::residual};
+        &Maker::binary,     &Maker::binary, &Maker::unary,    &Maker::unary,   &Maker::reshape,
+        &Maker::transpose,  &Maker::narrow, &Maker::concat,   &Maker::expand,  &Maker::softmax,
+        &Maker::compare,    &Maker::cast,   &Maker::branch,   &Maker::reshape, &Maker::narrow,
+        &Maker::state_like, &Maker::matmul, &Maker::reduce,   &Maker::topk,    &Maker::cumsum,
+        &Maker::norm,       &Maker::gather, &Maker::residual, &Maker::bits,    &Maker::logic};
     try {
       if (rng_.chance(options_.patterns)) return pattern();
       (this->*kMakers[rng_.integer(0, std::size(kMakers) - 1)])();
@@ -106,9 +107,28 @@ class Maker {
   }
 
   void unary() {
-    const ops::ActivationKind kinds[] = {ops::ActivationKind::kRelu, ops::ActivationKind::kNeg,
-                                         ops::ActivationKind::kTanh, ops::ActivationKind::kSigmoid};
-    add(ops::activation_op(kinds[rng_.integer(0, 3)])(pick_float()));
+    static const Op<NoAttrs>* const kOps[] = {&ops::relu,  &ops::neg,   &ops::tanh, &ops::sigmoid, &ops::erf,
+                                              &ops::asinh, &ops::floor, &ops::ceil, &ops::sign};
+    add((*kOps[rng_.integer(0, options_.smooth ? 5 : 8)])(pick_float()));
+  }
+
+  // Integers: remainders, bits and shifts with a constant, and back to floats.
+  void bits() {
+    if (options_.smooth) return;
+    static const Op<NoAttrs>* const kOps[] = {&ops::bit_and,    &ops::bit_or,      &ops::bit_xor, &ops::mod,
+                                              &ops::shift_left, &ops::shift_right, &ops::fmod,    &ops::div};
+    const Value x = ops::cast(pick_float(), {.to = rng_.chance(0.5) ? DType::I32 : DType::I8});
+    const Value other = g().constant(rng_.integers({}, 1, 5, x.dtype()));
+    const Value y = (*kOps[rng_.integer(0, 7)])(x, other);
+    add(ops::cast(rng_.chance(0.3) ? ops::bit_not(y) : y, {.to = DType::F32}));
+  }
+
+  // Logic of comparisons.
+  void logic() {
+    if (options_.smooth) return;
+    const Value a = pick_float(), b = pick_float();
+    const Value either = ops::bit_or(ops::is_nan(a), ops::bit_not(ops::lt(a, b)));
+    add(ops::where(rng_.chance(0.5) ? either : ops::bit_and(either, ops::is_inf(b)), a, b));
   }
 
   void reshape() {

@@ -23,6 +23,10 @@ extern const Op<NoAttrs> max;
 extern const Op<NoAttrs> min;
 extern const Op<NoAttrs> pow;
 
+// The remainder of a division; no kinds, so no epilogue names them.
+extern const Op<NoAttrs> mod;   // of a floored quotient, with the sign of b
+extern const Op<NoAttrs> fmod;  // of a truncated quotient, with the sign of a
+
 const Op<NoAttrs>& binary_op(BinaryKind kind);
 
 }  // namespace rlx::ops

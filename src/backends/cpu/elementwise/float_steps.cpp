@@ -18,6 +18,11 @@ HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+template <class D>
+HWY_INLINE hn::Vec<D> infinity(D d) {
+  return hn::Set(d, std::numeric_limits<float>::infinity());
+}
+
 RLX_STREAMING_STEP2(Add, hn::Add(a, b))
 RLX_STREAMING_STEP2(Sub, hn::Sub(a, b))
 RLX_STREAMING_STEP2(Mul, hn::Mul(a, b))
@@ -31,6 +36,12 @@ RLX_STREAMING_STEP1(Relu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x)
 RLX_STEP1(Sqrt, float, float, hn::Sqrt(x))
 RLX_STEP1(Rsqrt, float, float, hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x)))
 RLX_STEP1(Round, float, float, round_even(d, x))
+RLX_STEP1(Floor, float, float, floor(d, x))
+RLX_STEP1(Ceil, float, float, ceil(d, x))
+// x itself where it is NaN; -0 gives 0.
+RLX_STEP1(SignOrNaN, float, float,
+          hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1.0f),
+                         hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, -1.0f), hn::Add(x, hn::Zero(d)))))
 
 // NaN is not equal to anything; Highway's Ne says so on some targets only.
 RLX_STEP2(Eq, float, int32_t, as_bool(d, hn::Eq(a, b)))
@@ -39,6 +50,10 @@ RLX_STEP2(Lt, float, int32_t, as_bool(d, hn::Lt(a, b)))
 RLX_STEP2(Le, float, int32_t, as_bool(d, hn::Le(a, b)))
 RLX_STEP2(Gt, float, int32_t, as_bool(d, hn::Gt(a, b)))
 RLX_STEP2(Ge, float, int32_t, as_bool(d, hn::Ge(a, b)))
+RLX_STEP1(IsNaN, float, int32_t, is_false(d, hn::Eq(x, x)))
+RLX_STEP1(IsInf, float, int32_t, as_bool(d, hn::Eq(hn::Abs(x), infinity(d))))
+RLX_STEP1(IsPlusInf, float, int32_t, as_bool(d, hn::Eq(x, infinity(d))))
+RLX_STEP1(IsMinusInf, float, int32_t, as_bool(d, hn::Eq(hn::Neg(x), infinity(d))))
 RLX_STEP1(IsTrue, float, int32_t, is_false(d, hn::Eq(x, hn::Zero(d))))
 
 RLX_STEP2(ReluBackward, float, float, hn::IfThenElseZero(hn::Gt(a, hn::Zero(d)), b))
@@ -96,6 +111,13 @@ StepFn FloatStep(Micro micro) {
     case Micro::kSqrtF: return Sqrt;
     case Micro::kRsqrtF: return Rsqrt;
     case Micro::kRoundF: return Round;
+    case Micro::kFloorF: return Floor;
+    case Micro::kCeilF: return Ceil;
+    case Micro::kSignOrNaNF: return SignOrNaN;
+    case Micro::kIsNaNF: return IsNaN;
+    case Micro::kIsInfF: return IsInf;
+    case Micro::kIsPlusInfF: return IsPlusInf;
+    case Micro::kIsMinusInfF: return IsMinusInf;
     case Micro::kEqF: return Eq;
     case Micro::kNeF: return Ne;
     case Micro::kLtF: return Lt;

@@ -35,6 +35,9 @@ void WidenI8(const void* from, void* to, int64_t n) {
 void WidenU8(const void* from, void* to, int64_t n) {
   each<uint8_t, int32_t>(from, to, n, [](uint8_t v) HWY_ATTR { return int32_t{v}; });
 }
+void WidenU16(const void* from, void* to, int64_t n) {
+  each<uint16_t, int32_t>(from, to, n, [](uint16_t v) HWY_ATTR { return int32_t{v}; });
+}
 void WidenBool(const void* from, void* to, int64_t n) {
   each<uint8_t, int32_t>(from, to, n, [](uint8_t v) HWY_ATTR { return v != 0 ? 1 : 0; });
 }
@@ -66,6 +69,7 @@ namespace rlx::cpu {
 HWY_EXPORT(WidenI16);
 HWY_EXPORT(WidenI8);
 HWY_EXPORT(WidenU8);
+HWY_EXPORT(WidenU16);
 HWY_EXPORT(WidenBool);
 HWY_EXPORT(NarrowTo16);
 HWY_EXPORT(NarrowTo8);
@@ -80,6 +84,7 @@ void load_lanes(DType dtype, const std::byte* from, void* to, int64_t n) {
     case DType::BF16: to_f32(dtype, from, 0, static_cast<float*>(to), n); return;
     case DType::I16: HWY_DYNAMIC_DISPATCH(WidenI16)(from, to, n); return;
     case DType::I8: HWY_DYNAMIC_DISPATCH(WidenI8)(from, to, n); return;
+    case DType::U16: HWY_DYNAMIC_DISPATCH(WidenU16)(from, to, n); return;
     case DType::U8: HWY_DYNAMIC_DISPATCH(WidenU8)(from, to, n); return;
     case DType::Bool: HWY_DYNAMIC_DISPATCH(WidenBool)(from, to, n); return;
     default: RLX_ASSERT(false && "a dtype without lanes");
@@ -93,6 +98,7 @@ void store_lanes(DType dtype, const void* from, std::byte* to, int64_t n) {
     case DType::I64: std::memcpy(to, from, static_cast<size_t>(n) * size_of(dtype)); return;
     case DType::F16:
     case DType::BF16: from_f32(dtype, static_cast<const float*>(from), to, 0, n); return;
+    case DType::U16:
     case DType::I16: HWY_DYNAMIC_DISPATCH(NarrowTo16)(from, to, n); return;
     case DType::I8:
     case DType::U8:

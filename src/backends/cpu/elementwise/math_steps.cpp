@@ -22,6 +22,7 @@ RLX_STEP1(Tanh, float, float, tanh(d, x))
 RLX_STEP1(Exp, float, float, exp(d, x))
 RLX_STEP1(Log, float, float, log(d, x))
 RLX_STEP1(Gelu, float, float, gelu(d, x))
+RLX_STEP1(Erf, float, float, erf(d, x))
 RLX_STEP1(Silu, float, float, silu(d, x))
 RLX_STEP1(GeluApprox, float, float, gelu_approx(d, x))
 RLX_STEP1(Atan, float, float, atan(d, x))
@@ -111,6 +112,7 @@ StepFn MathStep(Micro micro) {
     case Micro::kGeluApproxSlopeF: return GeluApproxSlope;
     case Micro::kMinusSinF: return MinusSin;
     case Micro::kTanSlopeF: return TanSlope;
+    case Micro::kErfF: return Erf;
     default: return nullptr;
   }
 }

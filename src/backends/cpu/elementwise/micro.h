@@ -1,6 +1,7 @@
 // The functions that element-wise programs are made of: each computes one block of lanes from up to three others.
 //
-// A block holds its values as f32 (F32, F16, BF16), as i32 (I32, I16, I8, U8, Bool as 0 or 1) or as i64 (I64) lanes.
+// A block holds its values as f32 (F32, F16, BF16), as i32 (I32, I16, I8, U16, U8, Bool as 0 or 1) or as i64 (I64)
+// lanes.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ constexpr Lane lane_of(DType dtype) {
     case DType::I32:
     case DType::I16:
     case DType::I8:
+    case DType::U16:
     case DType::U8:
     case DType::Bool: return Lane::kI32;
     case DType::I64: return Lane::kI64;
@@ -50,6 +52,13 @@ enum class Micro : uint8_t {
   kSqrtF,
   kRsqrtF,
   kRoundF,
+  kFloorF,
+  kCeilF,
+  kSignOrNaNF,
+  kIsNaNF,
+  kIsInfF,
+  kIsPlusInfF,
+  kIsMinusInfF,
   kEqF,
   kNeF,
   kLtF,
@@ -87,15 +96,40 @@ enum class Micro : uint8_t {
   kGeluApproxSlopeF,
   kMinusSinF,
   kTanSlopeF,
+  kErfF,
+  // library_steps.cpp
+  kAsinF,
+  kAcosF,
+  kSinhF,
+  kCoshF,
+  kAsinhF,
+  kAcoshF,
+  kAtanhF,
+  kModF,
+  kFmodF,
+  kDivL,
+  kModL,
+  kFmodL,
   // int_steps.cpp
   kAddI,
   kSubI,
   kMulI,
+  kDivI,
+  kModI,
+  kFmodI,
   kMaxI,
   kMinI,
   kNegI,
   kAbsI,
   kReluI,
+  kSignI,
+  kAndI,
+  kOrI,
+  kXorI,
+  kNotI,
+  kIsFalseI,
+  kShiftLeftI,
+  kShiftRightI,
   kEqI,
   kNeI,
   kLtI,
@@ -106,9 +140,11 @@ enum class Micro : uint8_t {
   kWrapI8,
   kWrapI16,
   kWrapU8,
+  kWrapU16,
   kClampI8,
   kClampI16,
   kClampU8,
+  kClampU16,
   kIToF,
   kIToFOdd,
   kIToL,  // Odd: inexact ones become odd, so that a later rounding to BF16 is the only one
@@ -120,6 +156,13 @@ enum class Micro : uint8_t {
   kNegL,
   kAbsL,
   kReluL,
+  kSignL,
+  kAndL,
+  kOrL,
+  kXorL,
+  kNotL,
+  kShiftLeftL,
+  kShiftRightL,
   kEqL,
   kNeL,
   kLtL,
@@ -167,14 +210,21 @@ StepFn streaming_step_fn(Micro micro);
 inline constexpr int64_t kStreamAlignment = 64;
 
 // Rough cost of one element, in units of an addition.
-constexpr int cost_of(Micro micro) { return micro >= Micro::kSigmoidF && micro <= Micro::kTanSlopeF ? 8 : 1; }
+constexpr int cost_of(Micro micro) {
+  if (micro < Micro::kSigmoidF || micro >= Micro::kAddI) return micro >= Micro::kDivI && micro <= Micro::kFmodI ? 8 : 1;
+  return micro < Micro::kAsinF ? 8 : 24;
+}
 
 // Per file; null for what another file has.
 StepFn float_step(Micro micro);
 StepFn math_step(Micro micro);
+StepFn library_step(Micro micro);
 StepFn int_step(Micro micro);
 StepFn pair_step(Micro micro);
 StepFn float_streaming_step(Micro micro);
 StepFn pair_streaming_step(Micro micro);
+
+// Throws where one of them is 0, as integer division does.
+void check_divisors(const int32_t* divisors, int64_t n);
 
 }  // namespace rlx::cpu

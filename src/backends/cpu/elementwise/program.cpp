@@ -2,8 +2,10 @@
 
 #include "rlx/ops/activation.h"
 #include "rlx/ops/binary.h"
+#include "rlx/ops/bitwise.h"
 #include "rlx/ops/cast.h"
 #include "rlx/ops/compare.h"
+#include "rlx/ops/unary.h"
 #include "rlx/ops/where.h"
 
 namespace rlx::cpu {
@@ -19,12 +21,14 @@ struct Row {
   Micro on_f32, on_i32 = Micro::kNone, on_i64 = Micro::kNone;
 };
 
-// Integer division and powers may throw: the oracle has them.
+// Powers of integers are the oracle's.
 const Row kRows[] = {
     {&ops::add, Kind::kRounded, Micro::kAddF, Micro::kAddI, Micro::kAddL},
     {&ops::mul, Kind::kRounded, Micro::kMulF, Micro::kMulI, Micro::kMulL},
     {&ops::sub, Kind::kRounded, Micro::kSubF, Micro::kSubI, Micro::kSubL},
-    {&ops::div, Kind::kRounded, Micro::kDivF},
+    {&ops::div, Kind::kRounded, Micro::kDivF, Micro::kDivI, Micro::kDivL},
+    {&ops::mod, Kind::kRounded, Micro::kModF, Micro::kModI, Micro::kModL},
+    {&ops::fmod, Kind::kExact, Micro::kFmodF, Micro::kFmodI, Micro::kFmodL},
     {&ops::max, Kind::kExact, Micro::kMaxF, Micro::kMaxI, Micro::kMaxL},
     {&ops::min, Kind::kExact, Micro::kMinF, Micro::kMinI, Micro::kMinL},
     {&ops::pow, Kind::kRounded, Micro::kPowF},
@@ -45,6 +49,24 @@ const Row kRows[] = {
     {&ops::cos, Kind::kRounded, Micro::kCosF},
     {&ops::tan, Kind::kRounded, Micro::kTanF},
     {&ops::atan, Kind::kRounded, Micro::kAtanF},
+    {&ops::erf, Kind::kRounded, Micro::kErfF},
+    {&ops::floor, Kind::kExact, Micro::kFloorF},
+    {&ops::ceil, Kind::kExact, Micro::kCeilF},
+    {&ops::sign, Kind::kExact, Micro::kSignOrNaNF, Micro::kSignI, Micro::kSignL},
+    {&ops::asin, Kind::kRounded, Micro::kAsinF},
+    {&ops::acos, Kind::kRounded, Micro::kAcosF},
+    {&ops::sinh, Kind::kRounded, Micro::kSinhF},
+    {&ops::cosh, Kind::kRounded, Micro::kCoshF},
+    {&ops::asinh, Kind::kRounded, Micro::kAsinhF},
+    {&ops::acosh, Kind::kRounded, Micro::kAcoshF},
+    {&ops::atanh, Kind::kRounded, Micro::kAtanhF},
+    {&ops::is_nan, Kind::kBool, Micro::kIsNaNF},
+    {&ops::bit_and, Kind::kExact, Micro::kNone, Micro::kAndI, Micro::kAndL},
+    {&ops::bit_or, Kind::kExact, Micro::kNone, Micro::kOrI, Micro::kOrL},
+    {&ops::bit_xor, Kind::kExact, Micro::kNone, Micro::kXorI, Micro::kXorL},
+    {&ops::bit_not, Kind::kRounded, Micro::kNone, Micro::kNotI, Micro::kNotL},
+    {&ops::shift_left, Kind::kRounded, Micro::kNone, Micro::kShiftLeftI, Micro::kShiftLeftL},
+    {&ops::shift_right, Kind::kExact, Micro::kNone, Micro::kShiftRightI, Micro::kShiftRightL},
     {&ops::eq, Kind::kBool, Micro::kEqF, Micro::kEqI, Micro::kEqL},
     {&ops::ne, Kind::kBool, Micro::kNeF, Micro::kNeI, Micro::kNeL},
     {&ops::lt, Kind::kBool, Micro::kLtF, Micro::kLtI, Micro::kLtL},
@@ -61,6 +83,7 @@ Micro settle(DType dtype) {
     case DType::I16: return Micro::kWrapI16;
     case DType::I8: return Micro::kWrapI8;
     case DType::U8: return Micro::kWrapU8;
+    case DType::U16: return Micro::kWrapU16;
     default: return Micro::kNone;
   }
 }
@@ -70,6 +93,7 @@ Micro clamp(DType dtype) {
     case DType::I16: return Micro::kClampI16;
     case DType::I8: return Micro::kClampI8;
     case DType::U8: return Micro::kClampU8;
+    case DType::U16: return Micro::kClampU16;
     default: return Micro::kNone;
   }
 }
@@ -173,6 +197,7 @@ int ProgramBuilder::apply(const OpDef& op, std::span<const int> operands, std::o
   if (operands[0] < 0) return -1;
   const DType dtype = values_[static_cast<size_t>(operands[0])].dtype;
   const Lane lane = lane_of(dtype);
+  if (&op == &ops::bit_not && dtype == DType::Bool) return step(Micro::kIsFalseI, operands, dtype);
   for (const Row& row : kRows) {
     if (row.op != &op) continue;
     const Micro micro = lane == Lane::kF32 ? row.on_f32 : lane == Lane::kI32 ? row.on_i32 : row.on_i64;

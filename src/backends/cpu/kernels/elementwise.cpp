@@ -97,6 +97,15 @@ bool build_backward(ops::ActivationKind kind, const DTypes& d, Program& program)
   return false;
 }
 
+bool build_is_inf(const Attrs& attrs, const DTypes& d, Program& program) {
+  const auto& [positive, negative] = attrs.as<ops::IsInfAttrs>();
+  if (lane_of(d.inputs[0]) != Lane::kF32 || (!positive && !negative)) return false;
+  ProgramBuilder b(program);
+  const int x = b.input(d.inputs[0]);
+  const Micro micro = positive && negative ? Micro::kIsInfF : positive ? Micro::kIsPlusInfF : Micro::kIsMinusInfF;
+  return b.finish(b.step(micro, {&x, 1}, DType::Bool));
+}
+
 // Gate and up are inputs 0 and 1.
 bool build_swiglu(const ops::FusedSwigluAttrs& attrs, DType dtype, Program& program) {
   ProgramBuilder b(program);
@@ -218,6 +227,14 @@ int64_t activation_backward_scratch(const Signature& s, int threads) {
 void activation_backward(const Call& call) {
   Program program;
   RLX_ASSERT(build_backward(call.attrs<ops::ActivationBackwardAttrs>().kind, dtypes_of(call), program));
+  run_broadcast(call, program);
+}
+
+bool is_inf_supports(const Signature& s) { return supports(s, build_is_inf); }
+int64_t is_inf_scratch(const Signature& s, int threads) { return scratch(s, threads, build_is_inf); }
+void is_inf(const Call& call) {
+  Program program;
+  RLX_ASSERT(build_is_inf(call.raw_attrs(), dtypes_of(call), program));
   run_broadcast(call, program);
 }
 

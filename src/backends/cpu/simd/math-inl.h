@@ -39,6 +39,27 @@ HWY_INLINE V round_even(D d, V x) {
 #endif
 }
 
+// The nearest integers below and above; zeros keep the sign of x.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V floor(D d, V x) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  const V r = round_even(d, x);
+  return hn::Sub(r, hn::IfThenElseZero(hn::Gt(r, x), hn::Set(d, 1.0f)));
+#else
+  (void)d;
+  return hn::Floor(x);
+#endif
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ceil(D d, V x) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  return hn::Neg(floor(d, hn::Neg(x)));
+#else
+  (void)d;
+  return hn::Ceil(x);
+#endif
+}
+
 // x = 2^k m with m around 1; log(m) by the polynomial of Cephes' logf.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V log(D d, V x) {
@@ -98,6 +119,16 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V normal_cdf(D d, V x) {
   const V tail = hn::Mul(hn::Set(d, 0.5f), erfc_of_positive(d, hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f))));
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), tail), tail);
+}
+
+// Up to 1 by the polynomial of Cephes' erff, where 1 - erfc would cancel.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erf(D d, V x) {
+  const V a = hn::Abs(x), z = hn::Mul(x, x), one = hn::Set(d, 1.0f);
+  const V p = polynomial(d, z, 7.853861353153693e-5f, -8.010193625184903e-4f, 5.188327685732524e-3f,
+                         -2.685381193529856e-2f, 1.128358514861418e-1f, -3.761262582423300e-1f, 1.128379165726710e0f);
+  const V large = hn::CopySign(hn::Sub(one, erfc_of_positive(d, a)), x);
+  return hn::IfThenElse(hn::Lt(a, one), hn::Mul(x, p), large);
 }
 
 template <class D, class V = hn::Vec<D>>

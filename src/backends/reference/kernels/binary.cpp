@@ -1,40 +1,11 @@
 #include <cmath>
 #include <complex>
 
-#include "backends/host/broadcast.h"
-#include "backends/reference/kernels/kernels.h"
+#include "backends/reference/kernels/zip.h"
 
 namespace rlx::reference {
 
 namespace {
-
-// f of every pair of broadcast elements, read by `Read` and written by `write`.
-template <class A, class B, class Set, class F>
-void zip(const Call& call, const A& a, const B& b, const Set& set, const F& f) {
-  host::BroadcastWalk<2> walk(call.output(0).sizes, {call.input(0).sizes, call.input(1).sizes});
-  const int64_t n = call.output(0).elements();
-  for (int64_t i = 0; i < n; ++i, walk.next()) set(i, f(a[walk.offset(0)], b[walk.offset(1)]));
-}
-
-template <class F>
-void zip_float(const Call& call, const F& f) {
-  const Writer y = call.writer(0);
-  zip(
-      call, call.reader(0), call.reader(1), [&](int64_t i, double v) { y.set(i, v); }, f);
-}
-
-// f takes two int64_t, or two uint64_t where the elements are U64.
-template <class F>
-void zip_int(const Call& call, const F& f) {
-  const IntWriter y = call.int_writer(0);
-  if (call.output(0).dtype == DType::U64)
-    zip(
-        call, call.uint_reader(0), call.uint_reader(1),
-        [&](int64_t i, uint64_t v) { y.set(i, static_cast<int64_t>(v)); }, f);
-  else
-    zip(
-        call, call.int_reader(0), call.int_reader(1), [&](int64_t i, int64_t v) { y.set(i, v); }, f);
-}
 
 // std::complex's operators take the C99 Annex G detours around infinities; the definition here is the plain formula.
 template <class F>
@@ -71,6 +42,30 @@ struct IntDiv {
     return a / b;
   }
 };
+
+struct IntFmod {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b == 0) fail(ErrorKind::kRuntime, "An integer is divided by 0.");
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return 0;  // the smallest integer % -1 is not defined in C++
+    return a % b;
+  }
+};
+struct IntMod {
+  template <class T>
+  T operator()(T a, T b) const {
+    const T r = IntFmod{}(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
+
+// As Python's %: a zero has the sign of b, -1 modulo inf is inf.
+double float_mod(double a, double b) {
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(0.0, b);
+  return (r < 0) != (b < 0) ? r + b : r;
+}
 
 // base^exponent by squaring, wrapping; a negative exponent follows integer division of 1.
 struct IntPow {
@@ -138,6 +133,13 @@ void min(const Call& call) {
 void pow(const Call& call) {
   real(
       call, [](double a, double b) { return std::pow(a, b); }, IntPow{});
+}
+
+void mod(const Call& call) { real(call, float_mod, IntMod{}); }
+
+void fmod(const Call& call) {
+  real(
+      call, [](double a, double b) { return std::fmod(a, b); }, IntFmod{});
 }
 
 }  // namespace rlx::reference
