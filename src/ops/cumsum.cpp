@@ -19,6 +19,14 @@ constinit const Op<CumsumAttrs> cumsum{{.name = "cumsum",
                                         .mixes_axis = mixes_attr_axis<CumsumAttrs>,
                                         .doc = "Running sum along one axis; integers wrap."}};
 
+constinit const Op<CumsumAttrs> cumprod{{.name = "cumprod",
+                                         .category = "Reductions",
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .infer = infer,
+                                         .mixes_axis = mixes_attr_axis<CumsumAttrs>,
+                                         .doc = "Running product along one axis; integers wrap."}};
+
 constinit const Op<CumsumAttrs> cumsum_backward{
     {.name = "cumsum_backward",
      .category = "Backward",

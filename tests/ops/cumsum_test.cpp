@@ -67,6 +67,36 @@ OP_CASES(cumsum) {
   add_error({random({2}, DType::Bool)}, {}, "has no arithmetic");
 }
 
+OP_CASES(cumprod) {
+  const Tensor x = Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  add({x}).expect({Tensor::f32({2, 3}, {1, 2, 6, 4, 20, 120})}, kExact);
+  add({x}, {.axis = 0}).expect({Tensor::f32({2, 3}, {1, 2, 3, 4, 10, 18})}, kExact);
+  add({x}, {.exclusive = true}).expect({Tensor::f32({2, 3}, {1, 1, 2, 1, 4, 20})}, kExact);
+  add({x}, {.reverse = true}).expect({Tensor::f32({2, 3}, {6, 6, 3, 120, 30, 6})}, kExact);
+  add({x}, {.exclusive = true, .reverse = true}).expect({Tensor::f32({2, 3}, {6, 3, 1, 30, 6, 1})}, kExact);
+  // Its logarithm is the running sum of logarithms.
+  for (const int64_t axis : {0, 1, -1})
+    for (const bool exclusive : {false, true})
+      for (const bool reverse : {false, true}) {
+        const ops::CumsumAttrs attrs{.axis = axis, .exclusive = exclusive, .reverse = reverse};
+        add({random({3, 5, 2}, 0.5, 2, DType::F64)}, attrs).check([attrs](const Tensors& in, const Tensors& out) {
+          const Tensor sums = run(ops::cumsum, {run(ops::log, {in[0]})[0]}, attrs)[0];
+          EXPECT_TRUE(near(run(ops::log, {out[0]})[0], sums, {.abs = 1e-12}));
+        });
+      }
+  add({Tensor::i32({3}, {65536, 65536, 7})}).expect({Tensor::i32({3}, {65536, 0, 0})}, kExact);
+  const std::vector<uint64_t> u = {UINT64_MAX, 3, 2}, products = {UINT64_MAX, UINT64_MAX - 2, UINT64_MAX - 5};
+  add({Tensor::of<uint64_t>(DType::U64, {3}, u)}).expect({Tensor::of<uint64_t>(DType::U64, {3}, products)});
+  add({Tensor::f32({4}, {2, INFINITY, 0, 3})}).expect({Tensor::f32({4}, {2, INFINITY, NAN, NAN})}, kExact);
+  using C = std::complex<float>;
+  const C z[] = {{1, 2}, {3, -1}}, p[] = {{1, 2}, {5, 5}};
+  add({Tensor::of<C>(DType::C64, {2}, z)}).expect({Tensor::of<C>(DType::C64, {2}, p)}, kExact);
+  for (const DType d : {DType::F16, DType::BF16, DType::U8, DType::I64}) add({random({3, 9}, d)});
+  add({Tensor(DType::F32, {2, 0})}).expect({Tensor(DType::F32, {2, 0})});
+  add_error({x}, {.axis = 2}, "Axis (2) is out of range");
+  add_error({random({2}, DType::Bool)}, {}, "has no arithmetic");
+}
+
 OP_CASES(cumsum_backward) {
   add({Tensor::f32({3}, {1, 2, 3})}).expect({Tensor::f32({3}, {6, 5, 3})}, kExact);
   add({Tensor::f32({3}, {1, 2, 3})}, {.exclusive = true}).expect({Tensor::f32({3}, {5, 3, 0})}, kExact);

@@ -13,6 +13,7 @@ struct CumsumAttrs {
                  field("reverse", &CumsumAttrs::reverse)};
 };
 extern const Op<CumsumAttrs> cumsum;
+extern const Op<CumsumAttrs> cumprod;          // the same with products: an exclusive one begins with 1
 extern const Op<CumsumAttrs> cumsum_backward;  // dy, with the forward op's attributes
 
 }  // namespace rlx::ops
