@@ -8,7 +8,7 @@ namespace rlx::passes {
 
 PerChannel per_channel(const TensorType& t, const TensorType& y) {
   const int64_t rank = y.rank();
-  if (t.dtype != y.dtype || t.rank() > rank) return PerChannel::kNo;
+  if (rank < 2 || t.dtype != y.dtype || t.rank() > rank) return PerChannel::kNo;
   if (std::all_of(t.shape.begin(), t.shape.end(), [](const Dim& d) { return d.is(1); }))
     return y.dim(1).is(1) ? PerChannel::kEach : PerChannel::kOne;
   const int64_t channels = t.rank() - (rank - 1);  // its axis of y's axis 1

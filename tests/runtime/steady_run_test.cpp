@@ -41,6 +41,9 @@ TEST(SteadyRun, AllocatesNothingInCpuElementwiseKernels) {
   const Value y = ops::elementwise_region(Values{x, row}, {.chain = chain, .num_inputs = 2});
   g.output(ops::fused_swiglu(ops::tanh(y) + x), "y");
   g.output(ops::cast(y, {.to = DType::I8}), "z");
+  g.output(ops::is_inf(y), "inf");
+  const Value n = ops::cast(y, {.to = DType::I32});
+  g.output(ops::mod(ops::shift_left(n, n), g.constant(Tensor::i32({}, {7}))), "mod");
   Executable exe = compile(g, {.device = "cpu", .threads = 2});
   Rng rng(1);
   const std::vector<Tensor> inputs = {rng.tensor({70, 300}), rng.tensor({300}, DType::F16)};

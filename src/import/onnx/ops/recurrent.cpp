@@ -67,8 +67,6 @@ Value reordered(const Value& x, int64_t axis, int64_t size, std::span<const int6
   return ops::concat(blocks, {.axis = axis});
 }
 
-Value zeros(OnnxNode& n, const Shape& shape, DType dtype) { return expand_to(n.scalar(0, dtype), shape); }
-
 Value swap_first_two(const Value& x) {
   std::vector<int64_t> perm{1, 0};
   for (int64_t i = 2; i < x.shape().rank(); ++i) perm.push_back(i);
