@@ -18,6 +18,12 @@ struct ModelPort {
   std::optional<TensorType> type;  // when the file says it; sizes are numbers or symbols of Model::symbols()
 };
 
+// A compiled part of a run, and what it was given.
+struct ModelStage {
+  const Executable* executable;
+  NamedTensors inputs;
+};
+
 // Sizes of a model's symbols by name, for models whose graph depends on them: {{"batch", 1}, {"height", 480}}.
 using ModelSizes = std::map<std::string, int64_t>;
 
@@ -43,8 +49,10 @@ class Model {
   Executable* executable();
   const std::string& why_staged() const;
 
-  // Every input by name. A sequence of tensors comes back as name/0, name/1 …; strings are an Error.
-  NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {});
+  // Every input by name. A sequence of tensors comes back as name/0, name/1 …; strings are an Error. `stages` takes the
+  // compiled parts that ran, in order; they stay valid until the next run.
+  NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {},
+                   std::vector<ModelStage>* stages = nullptr);
 
   struct Impl;
 

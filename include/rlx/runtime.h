@@ -178,6 +178,9 @@ class Executable {
   // An executable of its own with the same weights and copies of states and handles.
   Executable clone() const;
 
+  const Graph& graph() const;            // as compile() was given it
+  const Graph& optimized_graph() const;  // as the passes have left it, before sizes were bound
+
   // Of the compiled program; throws when a deferred executable has not run yet.
   PlanInfo plan() const;
   const CompileReport& report() const;

@@ -99,8 +99,11 @@ void flatten(const std::string& name, const onnx::HostValue& value, NamedTensors
 
 }  // namespace
 
-NamedTensors Model::run(const NamedTensors& inputs, const RunOptions& options) {
-  if (Executable* whole = executable()) return whole->run(inputs, options);
+NamedTensors Model::run(const NamedTensors& inputs, const RunOptions& options, std::vector<ModelStage>* stages) {
+  if (Executable* whole = executable()) {
+    if (stages != nullptr) stages->push_back({whole, inputs});
+    return whole->run(inputs, options);
+  }
   std::map<std::string, onnx::HostValue> given;
   for (const auto& [name, tensor] : inputs) {
     const auto& ports = impl_->session->inputs();
@@ -108,7 +111,7 @@ NamedTensors Model::run(const NamedTensors& inputs, const RunOptions& options) {
     const bool codes = port != ports.end() && onnx::storage(port->type.elem) == tensor.dtype();
     given[name] = onnx::HostValue(codes ? port->type.elem : onnx::elem_of(tensor.dtype()), tensor);
   }
-  const std::vector<onnx::HostValue> results = impl_->session->run(given);
+  const std::vector<onnx::HostValue> results = impl_->session->run(given, {.trace = options.trace, .stages = stages});
   NamedTensors outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = impl_->outputs[i].name;

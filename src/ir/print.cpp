@@ -77,9 +77,10 @@ void append_hex(std::string& out, const uint8_t* data, size_t size) {
 }
 
 // Few elements as numbers, many (and NaN, whose bits text would lose) as bytes in hex.
-void append_tensor(std::string& out, const Tensor& t) {
+void append_tensor(std::string& out, const Tensor& tensor) {
   constexpr int64_t kMostNumbers = 16;
-  bool numbers = t.num_elements() <= kMostNumbers && !is_complex(t.dtype());
+  bool numbers = tensor.num_elements() <= kMostNumbers && !is_complex(tensor.dtype());
+  const Tensor t = numbers ? tensor.clone() : tensor;  // borrowed bytes may stand at any address
   if (numbers && is_float(t.dtype()))
     for (const double x : t.to_doubles()) numbers &= x == x;
   if (!numbers) {

@@ -444,6 +444,9 @@ PlanInfo Executable::plan() const {
   return impl_->program->plan();
 }
 
+const Graph& Executable::graph() const { return *impl_->graph; }
+const Graph& Executable::optimized_graph() const { return impl_->optimized->graph; }
+
 const CompileReport& Executable::report() const { return impl_->optimized->report; }
 
 RunStats Executable::stats() const { return impl_->stats; }

@@ -29,7 +29,7 @@ TEST_F(CliErrors, FilesThatAreNotThere) {
   for (const std::string command : {"run ", "info ", "check ", "bench "}) {
     expect(command + folder.path("none.rlx"), 1, "none.rlx' cannot be opened (No such file or directory).");
     expect(command + folder.path("folder.rlx"), 1, "it is a directory");
-    expect(command + folder.path("model.txt"), 1, "model.txt' is not a graph that rlx can load");
+    expect(command + folder.path("model.txt"), 1, "model.txt' is not a model that rlx can load");
   }
   expect(run_toy + "--input x=/no/x.npy", 1, "/no/x.npy");
   expect(run_toy + "--params /no/w.npz --dim batch=1", 1, "/no/w.npz");

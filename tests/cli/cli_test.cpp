@@ -169,7 +169,7 @@ TEST_F(Cli, InfoWritesBytesInUnits) {
     const ToolResult r = run_tool(str("info ", folder.path("p.rlx")));
     EXPECT_EQ(r.code, 0) << r.err;
     const size_t at = r.out.find("param bytes: ") + 13;
-    return r.out.substr(at, r.out.find('\n', at) - at);
+    return r.out.substr(at, r.out.find(',', at) - at);
   };
   EXPECT_EQ(param_bytes("[1023]"), "1023 B");
   EXPECT_EQ(param_bytes("[1024]"), "1.0 KB");

@@ -258,13 +258,10 @@ Json outcome_json(const Outcome& o) {
           {"nodes", nodes}};
 }
 
-int check(CheckArgs args, std::string& out) {
-  args.feed.random_inputs = args.feed.random_params = args.seed;
-  const ModelFile model(args.path);
-  verify(model.graph());
-  const Feed feed = make_feed(model.graph(), args.feed);
-  const Checker checker(model.graph(), feed, args.target);
-
+// A graph with what it runs on: the model, or one stage of it.
+std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const CheckArgs& args) {
+  verify(graph);
+  const Checker checker(graph, feed, args.target);
   const std::string only(
       args.target.device.empty() || args.target.device == "auto" ? "" : choose_backend(args.target.device).name);
   std::vector<Outcome> outcomes;
@@ -273,17 +270,38 @@ int check(CheckArgs args, std::string& out) {
     for (const Way& way : kWays) outcomes.push_back(checker.run(std::string(backend.name), way));
     check_passes(checker, feed, args, backend, outcomes);
   }
+  return outcomes;
+}
 
-  int64_t failed = 0;
+int check(CheckArgs args, std::string& out) {
+  args.feed.random_inputs = args.feed.random_params = args.seed;
+  ModelFile model(args.path, args.target, args.feed);
+  std::vector<std::vector<Outcome>> stages;
+  if (model.graph() != nullptr) {
+    stages.push_back(check_graph(*model.graph(), model.feed(), args));
+  } else {
+    Session session(model);
+    session.run({});
+    for (const ModelStage& stage : session.stages())
+      stages.push_back(check_graph(stage.executable->graph(), {.inputs = stage.inputs}, args));
+  }
+
+  size_t failed = 0, ways = 0;
   Json list = Json::array();
   std::string text;
-  for (const Outcome& o : outcomes) {
-    failed += o.ok() ? 0 : 1;
-    text += outcome_text(o, args.worst);
-    if (args.json) list.push_back(outcome_json(o));
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (stages.size() > 1) text += str("stage ", s + 1, " of ", stages.size(), ":\n");
+    for (const Outcome& o : stages[s]) {
+      ++ways;
+      failed += o.ok() ? 0 : 1;
+      text += outcome_text(o, args.worst);
+      if (!args.json) continue;
+      list.push_back(outcome_json(o));
+      list.back()["stage"] = s;
+    }
   }
-  text += failed == 0 ? str("ok: ", outcomes.size(), " ways agree with the plain evaluator\n")
-                      : str("FAILED: ", failed, " of ", outcomes.size(), " ways differ from the plain evaluator\n");
+  text += failed == 0 ? str("ok: ", ways, " ways agree with the plain evaluator\n")
+                      : str("FAILED: ", failed, " of ", ways, " ways differ from the plain evaluator\n");
   out += args.json ? dump({{"model", args.path}, {"seed", args.seed}, {"ok", failed == 0}, {"checks", list}}) : text;
   return failed == 0 ? 0 : 1;
 }

@@ -132,7 +132,9 @@ DimBinding parse_dims(const Graph& graph, const std::vector<std::string>& dims) 
 }
 
 CLI::Option* add_model_option(CLI::App& app, std::string& path) {
-  return app.add_option("MODEL", path, "the model: a graph in the text form, FILE.rlx")->required()->option_text(" ");
+  return app.add_option("MODEL", path, "the model, FILE.onnx or FILE.rlx (a graph as text)")
+      ->required()
+      ->option_text(" ");
 }
 
 CLI::Option* add_dim_option(CLI::App& app, std::vector<std::string>& dims) {

@@ -14,42 +14,61 @@ namespace {
 
 class Feeder {
  public:
-  Feeder(const Graph& graph, const FeedArgs& args) : graph_(graph), args_(args), manifest_(manifest_of(graph)) {}
+  Feeder(const Graph& graph, const std::vector<ModelPort>& inputs, const FeedArgs& args)
+      : graph_(graph), inputs_(inputs), args_(args), params_(manifest_of(graph).params) {
+    for (const ModelPort& port : inputs)
+      if (port.type) typed_.push_back({port.name, *port.type});
+  }
 
   Feed run() {
     feed_.dims = parse_dims(graph_, args_.dims);
-    feed_.inputs = read_all("--input", args_.inputs, manifest_.inputs, "input", "Input");
+    read_inputs();
     take_sizes();
-    if (args_.random_inputs)
-      fill(manifest_.inputs, *args_.random_inputs, feed_.inputs);
-    else
-      require_inputs();
+    if (args_.random_inputs) fill(typed_, *args_.random_inputs, feed_.inputs);
+    require_inputs();
 
-    feed_.params = read_all("--param", args_.params, manifest_.params, "param", "Param");
+    read_params();
     if (!args_.params_file.empty()) read_archive();
-    if (args_.random_params) fill(manifest_.params, *args_.random_params, feed_.params);
+    if (args_.random_params) fill(params_, *args_.random_params, feed_.params);
     return std::move(feed_);
   }
 
  private:
-  NamedTensors read_all(std::string_view option, const std::vector<std::string>& given, const std::vector<Port>& ports,
-                        std::string_view kind, std::string_view title) const {
-    NamedTensors out;
-    const DimBinding sizes = graph_.symbols().complete(feed_.dims);
-    for (const std::string& text : given) {
-      const auto [name, spec] = split_name(option, text);
-      const Port& port = find_port(ports, name, kind);
-      require(!out.contains(name), title, " '", name, "' is given twice.");
-      const TensorType known{port.type.shape.bind(sizes), port.type.dtype};
-      out[name] = read_source(spec, port, known, title, args_.image);
+  TensorType with_known_sizes(const TensorType& type) const {
+    return {type.shape.bind(graph_.symbols().complete(feed_.dims)), type.dtype};
+  }
+
+  void read_inputs() {
+    for (const std::string& text : args_.inputs) {
+      const auto [name, spec] = split_name("--input", text);
+      const auto port = std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& p) { return p.name == name; });
+      if (port == inputs_.end()) {
+        std::string known;
+        for (const ModelPort& p : inputs_) known += str(known.empty() ? "" : ", ", "'", p.name, "'");
+        fail(ErrorKind::kInvalid,
+             str("There is no input '", name, "'",
+                 known.empty() ? std::string("; the model has none.") : str("; there are: ", known, ".")));
+      }
+      require(!feed_.inputs.contains(name), "Input '", name, "' is given twice.");
+      feed_.inputs[name] =
+          port->type ? read_source(spec, {name, *port->type}, with_known_sizes(*port->type), "Input", args_.image)
+                     : read_untyped_source(spec, name, port->text);
     }
-    return out;
+  }
+
+  void read_params() {
+    for (const std::string& text : args_.params) {
+      const auto [name, spec] = split_name("--param", text);
+      const Port& port = find_port(params_, name, "param");
+      require(!feed_.params.contains(name), "Param '", name, "' is given twice.");
+      feed_.params[name] = read_source(spec, port, with_known_sizes(port.type), "Param", args_.image);
+    }
   }
 
   void read_archive() {
     for (auto& [name, tensor] : read_npz(args_.params_file)) {
       try {
-        const Port& port = find_port(manifest_.params, name, "param");
+        const Port& port = find_port(params_, name, "param");
         if (!feed_.params.contains(name)) feed_.params[name] = as_declared(tensor, port, "Param");
       } catch (Error& e) {
         e.add_context(str("taking the params of ", args_.params_file));
@@ -73,11 +92,12 @@ class Feeder {
 
   void require_inputs() const {
     std::string missing;
-    for (const Port& port : manifest_.inputs)
+    for (const ModelPort& port : inputs_)
       if (!feed_.inputs.contains(port.name))
-        missing += str(missing.empty() ? "" : ", ", "'", port.name, "' (", type_text(graph_, port.type), ")");
-    require(missing.empty(), "Inputs are not given: ", missing,
-            "; --input NAME=SOURCE gives one, --random-inputs all.");
+        missing += str(missing.empty() ? "" : ", ", "'", port.name, "' (",
+                       port.type ? type_text(graph_, *port.type) : port.text, ")");
+    require(missing.empty(), "Inputs are not given: ", missing, "; --input NAME=SOURCE gives one",
+            args_.random_inputs ? "." : ", --random-inputs all.");
   }
 
   // A symbol that nobody gives a size is 1 where the numbers are random anyway. Derived ones follow those they are
@@ -107,8 +127,9 @@ class Feeder {
   }
 
   const Graph& graph_;
+  const std::vector<ModelPort>& inputs_;
   const FeedArgs& args_;
-  Manifest manifest_;
+  std::vector<Port> typed_, params_;  // inputs whose type is known
   Feed feed_;
 };
 
@@ -128,15 +149,22 @@ const char* const kFeedHelp =
     "  random:SHAPE[:SEED]    SHAPE is 2x3x4 or 'scalar'. Floats are normal, integers 0 to 9, Bool 0 or 1; the same\n"
     "                         seed (by default 0) gives the same values\n";
 
-void add_feed_options(CLI::App& app, FeedArgs& args) {
+void add_input_options(CLI::App& app, FeedArgs& args) {
   add_repeated(app, "--input", args.inputs, "NAME=SOURCE",
                "an input, from a .npy, .npz, .png, .jpg, .bmp or .wav file or random:SHAPE[:SEED]; repeatable");
-  add_repeated(app, "--param", args.params, "NAME=SOURCE", "a param, from the same sources; wins over --params");
-  add_value(app, "--params", args.params_file, "FILE.npz", "params by name, all arrays of the archive");
   add_dim_option(app, args.dims);
   add_image_options(app, args.image);
 }
 
-Feed make_feed(const Graph& graph, const FeedArgs& args) { return Feeder(graph, args).run(); }
+void add_feed_options(CLI::App& app, FeedArgs& args) {
+  add_input_options(app, args);
+  add_repeated(app, "--param", args.params, "NAME=SOURCE",
+               "a param of a .rlx graph, from the same sources; wins over --params");
+  add_value(app, "--params", args.params_file, "FILE.npz", "params by name, all arrays of the archive");
+}
+
+Feed make_feed(const Graph& graph, const std::vector<ModelPort>& inputs, const FeedArgs& args) {
+  return Feeder(graph, inputs, args).run();
+}
 
 }  // namespace rlx::cli

@@ -8,6 +8,7 @@
 
 #include "common.h"
 #include "image.h"
+#include "rlx/model.h"
 
 namespace rlx::cli {
 
@@ -18,13 +19,15 @@ struct FeedArgs {
   ImageArgs image;
 };
 void add_feed_options(CLI::App& app, FeedArgs& args);
-extern const char* const kFeedHelp;  // how sources are read, for footers
+void add_input_options(CLI::App& app, FeedArgs& args);  // the same without those of params
+extern const char* const kFeedHelp;                     // how sources are read, for footers
 
 struct Feed {
   NamedTensors inputs, params;  // every input
   DimBinding dims;              // for compile(): all symbols
 };
-// Throws when an input is neither given nor random; the message lists all of them with their types.
-Feed make_feed(const Graph& graph, const FeedArgs& args);
+// `graph` has at least the symbols, the inputs whose type is known and the params. Throws when an input is neither
+// given nor random; the message lists all of them with their types.
+Feed make_feed(const Graph& graph, const std::vector<ModelPort>& inputs, const FeedArgs& args);
 
 }  // namespace rlx::cli

@@ -16,7 +16,7 @@ namespace {
 struct InfoArgs {
   std::string path, page;
   TargetArgs target;
-  std::vector<std::string> dims;
+  FeedArgs feed;
   bool params = false, ops = false, plan = false, schedule = false, graph_text = false, json = false;
 };
 
@@ -24,7 +24,7 @@ constexpr size_t kFewParams = 12;  // more are listed on request only
 
 // Counts of a graph and its regions.
 struct Counts {
-  int64_t nodes = 0, region_nodes = 0, constant_bytes = 0;
+  int64_t nodes = 0, region_nodes = 0, constants = 0, constant_elements = 0, constant_bytes = 0;
   std::map<std::string, int64_t> ops;
 };
 
@@ -32,8 +32,12 @@ void count(const Graph& graph, bool is_region, Counts& counts) {
   for (const Node& node : graph.nodes()) {
     ++(is_region ? counts.region_nodes : counts.nodes);
     ++counts.ops[std::string(node.op->name)];
-    if (node.op == &ops::constant)
-      counts.constant_bytes += static_cast<int64_t>(node.attrs.as<ops::ConstantAttrs>().value.bytes().size());
+    if (node.op == &ops::constant) {
+      const Tensor& value = node.attrs.as<ops::ConstantAttrs>().value;
+      ++counts.constants;
+      counts.constant_elements += value.num_elements();
+      counts.constant_bytes += static_cast<int64_t>(value.bytes().size());
+    }
     for (const GraphPtr& region : node.attrs.graphs()) count(*region, true, counts);
   }
 }
@@ -111,17 +115,6 @@ Json symbols_json(const Graph& graph) {
   return out;
 }
 
-// Unlike a run, a plan has no inputs to take sizes from.
-Executable compiled(const Graph& graph, const CompileOptions& options) {
-  std::string unknown;
-  const DimBinding sizes = graph.symbols().complete(options.dims);
-  for (const uint32_t id : graph.dynamic_symbols())
-    if (!sizes.find(id) && !graph.symbols().derived().contains(id))
-      unknown += str(unknown.empty() ? "" : ", ", symbol_text(graph, id));
-  require(unknown.empty(), "Symbols without a size (", unknown, ") leave no plan to show; give them with --dim.");
-  return compile(graph, options);
-}
-
 std::string amount_text(double amount, std::string_view unit) {
   static constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T"};
   size_t i = 0;
@@ -149,85 +142,197 @@ std::string before_after_text(const Counts& before, const Counts& after, const s
   return table_text(rows);
 }
 
-int info(const InfoArgs& args, std::string& out) {
-  const ModelFile model(args.path);
-  const Graph& graph = model.graph();
-  const DimBinding dims = parse_dims(graph, args.dims);
-  const CompileOptions options = compile_options(args.target, dims);
-  const Graph shown = dims.empty() ? graph : bind(graph, dims);
-  const Manifest m = manifest_of(shown);
-  Counts counts, after_counts;
-  count(shown, false, counts);
-  const Sizes params = sizes_of(m.params);
-  const auto cost = cost_of_graph(shown);
-  std::optional<OptimizedGraph> after;
-  if (args.ops || !args.page.empty()) {
-    after = optimized(shown, options);
-    count(after->graph, false, after_counts);
-  }
-  const std::string device(choose_backend(options.device).name);
+// One graph of the model: the model itself, or a stage of it.
+struct Part {
+  const Graph* graph;
+  Graph shown;  // with the sizes that are known
+  std::optional<Executable> compiled;
+  const Executable* executable = nullptr;  // where one was asked for
+};
 
-  Json json;
-  std::string text;
-  if (args.json) {
-    json = {{"graph", graph.name()},
-            {"inputs", ports_json(m.inputs)},
-            {"outputs", ports_json(m.outputs)},
-            {"params", ports_json(m.params)},
+// Unlike a run, a plan has no inputs to take sizes from.
+void require_sizes(const Graph& graph, const DimBinding& dims) {
+  std::string unknown;
+  const DimBinding sizes = graph.symbols().complete(dims);
+  for (const uint32_t id : graph.dynamic_symbols())
+    if (!sizes.find(id) && !graph.symbols().derived().contains(id))
+      unknown += str(unknown.empty() ? "" : ", ", symbol_text(graph, id));
+  require(unknown.empty(), "Symbols without a size (", unknown, ") leave no plan to show; give them with --dim.");
+}
+
+TensorType with_sizes(const TensorType& type, const DimBinding& sizes) { return {type.shape.bind(sizes), type.dtype}; }
+
+Json model_ports_json(const std::vector<ModelPort>& ports, const DimBinding& sizes) {
+  Json out = Json::array();
+  for (const ModelPort& p : ports) {
+    Json port = {{"name", p.name}};
+    port.update(p.type ? type_json(with_sizes(*p.type, sizes)) : Json{{"shape", nullptr}, {"dtype", nullptr}});
+    port["text"] = p.text;
+    out.push_back(port);
+  }
+  return out;
+}
+
+std::string model_ports_text(const Graph& graph, std::string_view title, const std::vector<ModelPort>& ports,
+                             const DimBinding& sizes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ModelPort& p : ports)
+    rows.push_back({p.name, p.type ? type_text(graph, with_sizes(*p.type, sizes)) : p.text});
+  return ports.empty() ? str(title, ": none\n") : str(title, ":\n", table_text(rows));
+}
+
+class Info {
+ public:
+  Info(const InfoArgs& args, ModelFile& model) : args_(args), model_(model) {}
+
+  void run(std::string& out) {
+    const Graph& face = model_.interface();
+    const DimBinding sizes = face.symbols().complete(model_.options().dims);
+    json_ = {{"model", model_.path()},
+             {"graph", face.name()},
+             {"inputs", model_ports_json(model_.inputs(), sizes)},
+             {"outputs", model_ports_json(model_.outputs(), sizes)},
+             {"symbols", symbols_json(face)},
+             {"staged", model_.graph() == nullptr}};
+    text_ = str("graph: ", face.name(), "\n", model_ports_text(face, "inputs", model_.inputs(), sizes),
+                model_ports_text(face, "outputs", model_.outputs(), sizes), symbols_text(face));
+    if (model_.graph() == nullptr) {
+      json_["why_staged"] = model_.why_staged();
+      text_ += str("stages: the graph depends on the data of a run. ", model_.why_staged(), "\n");
+    }
+    find_parts();
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Json json;
+      if (parts_.size() > 1) text_ += str("stage ", i + 1, " of ", parts_.size(), ":\n");
+      add_part(parts_[i], json);
+      if (model_.graph() != nullptr)
+        json_.update(json);
+      else
+        json_["stages"].push_back(json);
+    }
+    if (!args_.page.empty()) write_page();
+    out += args_.json ? dump(json_) : text_;
+  }
+
+ private:
+  bool compiles() const { return args_.plan || args_.schedule; }
+  bool wants_stages() const {
+    return compiles() || args_.ops || args_.graph_text || !args_.page.empty() || !args_.feed.inputs.empty();
+  }
+
+  void find_parts() {
+    if (const Graph* graph = model_.graph()) {
+      const DimBinding& dims = model_.options().dims;
+      parts_.push_back({graph, dims.empty() ? *graph : bind(*graph, dims)});
+      if (!compiles()) return;
+      require_sizes(*graph, dims);
+      parts_[0].compiled = compile(*graph, model_.options());
+      parts_[0].executable = &*parts_[0].compiled;
+    } else if (wants_stages()) {  // only a run shows them
+      session_.emplace(model_);
+      session_->run({});
+      for (const ModelStage& stage : session_->stages())
+        parts_.push_back({&stage.executable->graph(), stage.executable->graph(), {}, stage.executable});
+    } else {
+      text_ += "--ops, --plan, --schedule, --graph and --input run it once, and show what it is compiled to\n";
+    }
+  }
+
+  void add_part(Part& part, Json& json) {
+    const Manifest m = manifest_of(part.shown);
+    const std::string device(choose_backend(model_.options().device).name);
+    Counts counts;
+    count(part.shown, false, counts);
+    const Sizes params = sizes_of(m.params);
+    const auto cost = cost_of_graph(part.shown);
+    json = {{"params", ports_json(m.params)},
             {"states", ports_json(m.states)},
-            {"symbols", symbols_json(graph)},
             {"nodes", counts.nodes},
             {"region_nodes", counts.region_nodes},
             {"ops", counts_json(counts)},
             {"param_elements", params.elements},
             {"param_bytes", params.bytes},
             {"params_of_unknown_size", params.unknown},
+            {"constants", counts.constants},
+            {"constant_elements", counts.constant_elements},
             {"constant_bytes", counts.constant_bytes},
             {"flops", cost ? Json(cost->flops) : Json()},
             {"traffic_bytes", cost ? Json(cost->bytes) : Json()}};
-    if (args.ops) {
+    text_ += str(ports_text(part.shown, "params", m.params, args_.params ? m.params.size() : kFewParams),
+                 ports_text(part.shown, "states", m.states), "nodes: ", counts.nodes,
+                 counts.region_nodes > 0 ? str(", and ", counts.region_nodes, " in regions") : std::string(), "\n");
+    if (args_.ops) {
+      Counts after;
+      count(optimized(part.shown, model_.options()).graph, false, after);
       json["device"] = device;
-      json["ops_after"] = counts_json(after_counts);
+      json["ops_after"] = counts_json(after);
+      text_ += before_after_text(counts, after, device);
+    } else {
+      std::vector<std::vector<std::string>> ops;
+      for (const auto& [name, n] : histogram(counts)) ops.push_back({name, str(n)});
+      text_ += table_text(ops);
     }
-  } else {
-    std::vector<std::vector<std::string>> ops;
-    for (const auto& [name, n] : histogram(counts)) ops.push_back({name, str(n)});
-    text = str("graph: ", graph.name(), "\n", ports_text(shown, "inputs", m.inputs),
-               ports_text(shown, "outputs", m.outputs),
-               ports_text(shown, "params", m.params, args.params ? m.params.size() : kFewParams),
-               ports_text(shown, "states", m.states), symbols_text(graph), "nodes: ", counts.nodes,
-               counts.region_nodes > 0 ? str(", and ", counts.region_nodes, " in regions") : std::string(), "\n",
-               args.ops ? before_after_text(counts, after_counts, device) : table_text(ops),
-               "param bytes: ", bytes_text(params.bytes),
-               params.unknown > 0 ? str(", and ", params.unknown, " params of unknown size") : std::string(),
-               "\nparam elements: ", params.elements, "\nconstant bytes: ", bytes_text(counts.constant_bytes),
-               "\nflops of a run: ", cost ? amount_text(cost->flops, "FLOP") : "unknown without all sizes (--dim)",
-               cost ? str(", ", bytes_text(static_cast<int64_t>(cost->bytes)), " of operands and results") : "", "\n");
+    text_ +=
+        str("param bytes: ", bytes_text(params.bytes), ", ", params.elements, " elements",
+            params.unknown > 0 ? str(", and ", params.unknown, " params of unknown size") : std::string(),
+            "\nconstant bytes: ", bytes_text(counts.constant_bytes), ", ", counts.constant_elements, " elements in ",
+            counts.constants, counts.constants == 1 ? " constant" : " constants",
+            "\nflops of a run: ", cost ? amount_text(cost->flops, "FLOP") : "unknown without all sizes (--dim)",
+            cost ? str(", ", bytes_text(static_cast<int64_t>(cost->bytes)), " of operands and results") : "", "\n");
+    if (compiles()) add_plan(*part.executable, json);
+    if (args_.graph_text) {
+      json["text"] = print(part.shown);
+      text_ += print(part.shown);
+    }
   }
-  if (args.plan || args.schedule) {
-    const Executable executable = compiled(graph, options);
+
+  void add_plan(const Executable& executable, Json& json) {
     const PlanInfo plan = executable.plan();
     json["device"] = executable.device();
-    if (args.plan || args.json) json["plan"] = plan_json(plan);
-    if (args.plan) text += plan_text(plan, executable.device());
-    if (args.schedule) {
-      json["passes"] = passes_json(executable.report());
-      text += passes_text(executable.report()) + fusion_text(executable.report()) +
-              dispatch_text(executable.report(), plan) + (args.plan ? std::string() : schedule_text(plan));
+    json["plan"] = plan_json(plan);
+    if (args_.plan) text_ += plan_text(plan, executable.device());
+    if (!args_.schedule) return;
+    json["passes"] = passes_json(executable.report());
+    text_ += passes_text(executable.report()) + fusion_text(executable.report()) +
+             dispatch_text(executable.report(), plan) + (args_.plan ? std::string() : schedule_text(plan));
+  }
+
+  void write_page() {
+    const std::string device(choose_backend(model_.options().device).name);
+    std::vector<Graph> after;  // all of them before the views point at them
+    for (const Part& part : parts_) after.push_back(optimized(part.shown, model_.options()).graph);
+    std::vector<GraphView> views;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const std::string stage = parts_.size() > 1 ? str("stage ", i + 1, " ") : "";
+      views.push_back({stage + "before passes", &parts_[i].shown});
+      views.push_back({str(stage, "after passes for ", device), &after[i]});
+    }
+    const std::string page = graph_page(model_.path(), views);
+    write_file(args_.page, {std::as_bytes(std::span(page))});
+    json_["page"] = args_.page;
+    text_ += str("graph before and after the passes: ", args_.page, "\n");
+  }
+
+  const InfoArgs& args_;
+  ModelFile& model_;
+  std::optional<Session> session_;
+  std::vector<Part> parts_;
+  Json json_;
+  std::string text_;
+};
+
+int info(InfoArgs args, std::string& out) {
+  if (args.feed.inputs.empty()) {
+    ModelFile model(args.path, args.target, args.feed.dims);
+    const bool runs = args.ops || args.plan || args.schedule || args.graph_text || !args.page.empty();
+    if (model.graph() != nullptr || !runs) {
+      Info(args, model).run(out);
+      return 0;
     }
   }
-  if (args.graph_text) {
-    json["text"] = print(shown);
-    text += print(shown);
-  }
-  if (!args.page.empty()) {
-    const std::string page =
-        graph_page(args.path, {{"before passes", &shown}, {str("after passes for ", device), &after->graph}});
-    write_file(args.page, {std::as_bytes(std::span(page))});
-    json["page"] = args.page;
-    text += str("graph before and after the passes: ", args.page, "\n");
-  }
-  out += args.json ? dump(json) : text;
+  args.feed.random_inputs = args.feed.random_params = 0;
+  ModelFile model(args.path, args.target, args.feed);
+  Info(args, model).run(out);
   return 0;
 }
 
@@ -244,10 +349,11 @@ void add_info(CLI::App& app, Work& work) {
   add_value(*sub, "--graph", args->page, "FILE.html",
             "write a page that shows the graph before and after the passes; any browser opens it, no network needed");
   sub->add_flag("--graph-text", args->graph_text, "print the graph in its text form");
-  add_dim_option(*sub, args->dims);
+  add_input_options(*sub, args->feed);
   add_target_options(*sub, args->target);
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
+      "A model whose shapes depend on data is run once to show its stages; inputs that are not given are random then.\n"
       "Sizes given with --dim take the place of their symbols in what is shown. KB, MB and GB are powers of 1024. "
       "flops\n"
       "count a multiply-add as two, and one per element of cheap ops; RLX_FUSION_REPORT=1 says what was not fused and "

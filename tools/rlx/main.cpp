@@ -54,13 +54,20 @@ int write_out(const std::string& text, int code) {
   return report(str("Standard output cannot be written (", std::strerror(errno), ")."));
 }
 
-int run_tool(int argc, char** argv) {
+// With a progress bar, which is gone when the results are written.
+int do_work(const Work& work, std::string& out) {
   ProgressBar bar;
   set_log([&bar](LogLevel level, std::string_view text) {
     if (level == LogLevel::kWarning) bar.write(str("rlx: warning: ", text, "\n"));
     if (level == LogLevel::kReport) bar.write(text);
   });
+  struct NoLog {
+    ~NoLog() { set_log({}); }
+  } const no_log;
+  return work(out);
+}
 
+int run_tool(int argc, char** argv) {
   Work work;
   CLI::App app("rlx: compiles and runs ML models.", "rlx");
   app.get_formatter()->column_width(34);
@@ -109,7 +116,7 @@ int run_tool(int argc, char** argv) {
     return 2;
   }
   std::string out;
-  const int code = work(out);
+  const int code = do_work(work, out);
   return write_out(out, code);
 }
 

@@ -1,5 +1,7 @@
 #include "model_access.h"
 
+#include <algorithm>
+
 #include "backends/host/pool.h"
 #include "ops/cost.h"
 #include "rlx/log.h"
@@ -8,28 +10,31 @@ namespace rlx::cli {
 
 namespace {
 
-// Loads, and says how long that took.
-Graph load_timed(const std::string& path, double& ms) {
+Model open_timed(const std::string& path, const CompileOptions& options, const ModelSizes& sizes, double& ms) {
   progress("loading", -1);
   const Stopwatch watch;
-  Graph graph = load(path);
-  ms = watch.ms();
-  return graph;
+  Model model = Model::open(path, options, sizes);
+  ms += watch.ms();
+  return model;
 }
 
-Executable compile_timed(const ModelFile& model, const Feed& feed, const CompileOptions& options, double& ms) {
+Executable compile_timed(const Graph& graph, const Feed& feed, const CompileOptions& options, double& ms) {
   progress("compiling", 0);
   const Stopwatch watch;
-  Executable executable = compile(model.graph(), options);
+  Executable executable = compile(graph, options);
   for (const auto& [name, tensor] : feed.params) executable.set_param(name, tensor);
-  ms = watch.ms();
+  ms += watch.ms();
   return executable;
 }
 
-}  // namespace
+CompileOptions options_of(const TargetArgs& args) {
+  CompileOptions options = CompileOptions::from_environment();
+  if (!args.device.empty()) options.device = args.device;
+  if (args.threads > 0) options.threads = args.threads;
+  return options;
+}
 
-ModelFile::ModelFile(const std::string& path)
-    : path_(path), graph_(load_timed(path, load_ms_)), manifest_(manifest_of(graph_)) {}
+}  // namespace
 
 void add_target_options(CLI::App& app, TargetArgs& args) {
   add_value(app, "--device", args.device, "NAME", "where to run: auto (the best), cpu or reference; see 'rlx devices'");
@@ -38,23 +43,75 @@ void add_target_options(CLI::App& app, TargetArgs& args) {
       ->option_text("N");
 }
 
-CompileOptions compile_options(const TargetArgs& args, const DimBinding& dims) {
-  CompileOptions options = CompileOptions::from_environment();
-  if (!args.device.empty()) options.device = args.device;
-  if (args.threads > 0) options.threads = args.threads;
-  options.dims = dims;
-  return options;
+ModelFile::ModelFile(const std::string& path, const TargetArgs& target, const std::vector<std::string>& dims)
+    : path_(path), options_(options_of(target)), model_(open_timed(path, options_, {}, load_ms_)) {
+  take_interface();
+  feed_.dims = parse_dims(interface(), dims);
+  fix_sizes();
+  options_.dims = feed_.dims;
 }
 
-Session::Session(const ModelFile& model, Feed feed, const CompileOptions& options)
-    : feed_(std::move(feed)), options_(options), executable_(compile_timed(model, feed_, options, compile_ms_)) {
-  for (const Port& port : executable_.inputs()) slots_.push_back(feed_.inputs.at(port.name));
+ModelFile::ModelFile(const std::string& path, const TargetArgs& target, const FeedArgs& feed)
+    : path_(path), options_(options_of(target)), model_(open_timed(path, options_, {}, load_ms_)) {
+  take_interface();
+  feed_ = make_feed(interface(), inputs(), feed);
+  fix_sizes();
+  options_.dims = feed_.dims;
 }
 
-int Session::threads() const { return device() == "reference" ? 1 : host::shared_pool(options_.threads)->threads(); }
+void ModelFile::take_interface() {
+  interface_ = Graph("main");
+  interface_.symbols() = model_.symbols();
+  for (const ModelPort& port : model_.inputs())
+    if (port.type) interface_.input(port.name, *port.type);
+}
 
-NamedTensors Session::run(const RunOptions& options) { return executable_.run(feed_.inputs, options); }
-void Session::run_again() { executable_.run_slots(slots_); }
+void ModelFile::fix_sizes() {
+  if (graph() != nullptr || feed_.dims.empty()) return;
+  ModelSizes sizes;
+  for (const auto& [id, size] : feed_.dims.sizes())
+    if (const std::string* name = interface_.symbols().find_name(id)) sizes[*name] = size;
+  if (sizes.empty()) return;
+  model_ = open_timed(path_, options_, sizes, load_ms_);
+  take_interface();
+  // The symbols are others now, or none.
+  std::map<std::string, std::vector<int64_t>> input_sizes;
+  for (const auto& [name, tensor] : feed_.inputs) input_sizes[name] = tensor.sizes();
+  feed_.dims = infer_binding(interface(), input_sizes);
+}
+
+Session::Session(ModelFile& model) : file_(model) {
+  const Graph* graph = model.graph();
+  if (graph == nullptr) return;
+  executable_ = compile_timed(*graph, model.feed(), model.options(), compile_ms_);
+  for (const Port& port : executable_->inputs()) slots_.push_back(model.feed().inputs.at(port.name));
+  stages_.push_back({&*executable_, model.feed().inputs});
+}
+
+std::string Session::device() const { return std::string(choose_backend(file_.options().device).name); }
+
+int Session::threads() const {
+  return device() == "reference" ? 1 : host::shared_pool(file_.options().threads)->threads();
+}
+
+NamedTensors Session::run(const RunOptions& options) {
+  if (executable_) return executable_->run(file_.feed().inputs, options);
+  stages_.clear();
+  return file_.model().run(file_.feed().inputs, options, &stages_);
+}
+
+void Session::run_again() {
+  if (executable_)
+    executable_->run_slots(slots_);
+  else
+    run({});
+}
+
+int64_t Session::arena_bytes() const {
+  int64_t bytes = 0;
+  for (const ModelStage& stage : stages_) bytes += stage.executable->plan().arena_bytes;
+  return bytes;
+}
 
 OptimizedGraph optimized(const Graph& graph, const CompileOptions& options) {
   return optimize_for(choose_backend(options.device), graph, options);

@@ -127,19 +127,33 @@ void prepare_folder(const std::string& folder, const std::vector<std::string>& o
   if (error) fail(ErrorKind::kUnavailable, str("Folder '", folder, "' cannot be made (", error.message(), ")."));
 }
 
+std::string find_output(const ModelFile& model, const std::string& name) {
+  std::string known;
+  for (const ModelPort& p : model.outputs()) {
+    if (p.name == name) return name;
+    known += str(known.empty() ? "" : ", ", "'", p.name, "'");
+  }
+  fail(ErrorKind::kInvalid, str("There is no output '", name, "'; there are: ", known, "."));
+}
+
+// The tensors of an output: one, or those of a sequence.
+std::vector<std::string> tensors_of(const std::string& output, const NamedTensors& results) {
+  if (results.contains(output)) return {output};
+  std::vector<std::string> items;
+  while (results.contains(str(output, "/", items.size()))) items.push_back(str(output, "/", items.size()));
+  return items;
+}
+
 int run(const RunArgs& args, std::string& out) {
-  const ModelFile model(args.path);
-  Feed feed = make_feed(model.graph(), args.feed);
-  const CompileOptions options = compile_options(args.target, feed.dims);
-  Session session(model, std::move(feed), options);
+  ModelFile model(args.path, args.target, args.feed);
+  Session session(model);
 
   // In the order asked for, each once.
   std::vector<std::string> outputs;
   if (args.outputs.empty())
-    for (const Port& p : session.outputs()) outputs.push_back(p.name);
+    for (const ModelPort& p : model.outputs()) outputs.push_back(p.name);
   for (const std::string& name : args.outputs)
-    if (std::find(outputs.begin(), outputs.end(), name) == outputs.end())
-      outputs.push_back(find_port(session.outputs(), name, "output").name);
+    if (std::find(outputs.begin(), outputs.end(), name) == outputs.end()) outputs.push_back(find_output(model, name));
   if (!args.save.empty()) prepare_folder(args.save, outputs);
 
   NamedTensors results;
@@ -154,7 +168,13 @@ int run(const RunArgs& args, std::string& out) {
 
   Json json = {{"model", args.path}, {"device", session.device()}, {"outputs", Json::array()}};
   std::string text;
-  for (const std::string& name : outputs) {
+  std::vector<std::string> names;
+  for (const std::string& output : outputs) {
+    const std::vector<std::string> tensors = tensors_of(output, results);
+    if (tensors.empty()) text += str(output, ": empty\n");
+    names.insert(names.end(), tensors.begin(), tensors.end());
+  }
+  for (const std::string& name : names) {
     const Tensor& t = results.at(name);
     Json entry = output_json(name, t);
     if (args.save.empty()) {
@@ -173,8 +193,12 @@ int run(const RunArgs& args, std::string& out) {
                 " ms, median ", number_text(times.median()), " ms\n");
   }
   if (args.plan) {
-    json["plan"] = plan_json(session.plan());
-    text += plan_text(session.plan(), session.device());
+    Json plans = Json::array();
+    for (const ModelStage& stage : session.stages()) {
+      plans.push_back(plan_json(stage.executable->plan()));
+      text += plan_text(stage.executable->plan(), session.device());
+    }
+    json["plan"] = plans.size() == 1 ? plans[0] : plans;
   }
   out += args.json ? dump(json) : text;
   return 0;

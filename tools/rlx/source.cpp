@@ -78,6 +78,15 @@ Tensor as_declared(Tensor tensor, const Port& port, std::string_view kind) {
   return out;
 }
 
+Tensor read_untyped_source(const std::string& spec, const std::string& input, const std::string& text) {
+  if (const size_t at = spec.rfind(".npz:"); at != spec.npos)
+    return array_of(spec.substr(0, at + 4), spec.substr(at + 5), input);
+  if (spec.ends_with(".npz")) return array_of(spec, std::nullopt, input);
+  require(spec.ends_with(".npy"), "Input '", input, "' is ", text,
+          " and takes .npy and .npz files only, because the model does not say its shape.");
+  return read_npy(spec);
+}
+
 Tensor read_source(const std::string& spec, const Port& port, const TensorType& known, std::string_view kind,
                    const ImageArgs& image) {
   constexpr std::string_view kRandom = "random:";

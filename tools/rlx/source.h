@@ -14,6 +14,9 @@ namespace rlx::cli {
 Tensor read_source(const std::string& spec, const Port& port, const TensorType& known, std::string_view kind,
                    const ImageArgs& image);
 
+// For an input of which the model says too little to convert anything: a .npy or .npz as it is. `text` is what it says.
+Tensor read_untyped_source(const std::string& spec, const std::string& input, const std::string& text);
+
 // A tensor read from a file as the port wants it: floats become the port's floats, integers its integers where all of
 // them fit. Anything else stays, for the run to refuse.
 Tensor as_declared(Tensor tensor, const Port& port, std::string_view kind);

@@ -97,17 +97,13 @@ void add_steps(TraceFile& trace, const std::vector<StepTrace>& steps) {
 int trace_model(TraceArgs args, std::string& out) {
   args.feed.random_inputs = args.feed.random_params = args.seed;
   TraceFile trace;
-  int64_t begin = now_ns();
-  const ModelFile model(args.path);
   trace.name("rlx", "main");
-  trace.slice("load", "load", begin, now_ns(), {{"model", args.path}});
+  int64_t begin = now_ns();
+  ModelFile model(args.path, args.target, args.feed);
+  trace.slice("load", "load", begin, now_ns(), {{"model", args.path}, {"ms_of_the_model", model.load_ms()}});
   begin = now_ns();
-  Feed feed = make_feed(model.graph(), args.feed);
-  trace.slice("read inputs", "load", begin, now_ns());
-  const CompileOptions options = compile_options(args.target, feed.dims);
-  begin = now_ns();
-  Session session(model, std::move(feed), options);
-  add_compile(trace, session.report(), begin, now_ns());
+  Session session(model);
+  if (model.graph() != nullptr) add_compile(trace, session.stages()[0].executable->report(), begin, now_ns());
 
   size_t steps = 0;
   for (int64_t i = 0; i < args.runs; ++i) {
@@ -115,7 +111,8 @@ int trace_model(TraceArgs args, std::string& out) {
     std::vector<StepTrace> ran;
     begin = now_ns();
     session.run({.trace = &ran});
-    trace.slice(str("run ", i), "run", begin, now_ns(), {{"device", session.device()}, {"steps", ran.size()}});
+    trace.slice(str("run ", i), "run", begin, now_ns(),
+                {{"device", session.device()}, {"steps", ran.size()}, {"stages", session.stages().size()}});
     add_steps(trace, ran);
     steps = ran.size();
   }

@@ -361,6 +361,7 @@ void Importer::import_nodes(const std::vector<NodeProto>& nodes, Frame& frame,
   for (const std::string_view name : outputs) last_use[name] = std::numeric_limits<size_t>::max();
   for (size_t i = 0; i < order.size(); ++i) {
     const NodeProto& node = nodes[order[i]];
+    if (depth_ == 0) progress("importing", static_cast<double>(i) / static_cast<double>(order.size()));
     try {
       import_node(node, frame);
     } catch (Error& e) {

@@ -318,7 +318,8 @@ void Session::check_inputs(const std::map<std::string, HostValue>& inputs) const
   }
 }
 
-std::vector<HostValue> Session::run(const std::map<std::string, HostValue>& inputs) {
+std::vector<HostValue> Session::run(const std::map<std::string, HostValue>& inputs, const Watch& watch) {
+  watch_ = watch;
   check_inputs(inputs);
   const bool plain = inputs.size() == inputs_.size() && std::all_of(inputs.begin(), inputs.end(), [](const auto& i) {
                        return i.second.kind == HostValue::Kind::kTensor;
@@ -326,7 +327,8 @@ std::vector<HostValue> Session::run(const std::map<std::string, HostValue>& inpu
   if (!graph_ || !plain) return run_staged(inputs);
   NamedTensors tensors;
   for (const auto& [name, value] : inputs) tensors[name] = value.tensor;
-  const NamedTensors results = executable()->run(tensors);
+  if (watch_.stages != nullptr) watch_.stages->push_back({executable(), tensors});
+  const NamedTensors results = executable()->run(tensors, {.trace = watch_.trace});
   std::vector<HostValue> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i) outputs.emplace_back(output_elems_[i], results.at(outputs_[i].name));
   return outputs;
@@ -380,7 +382,8 @@ void Session::execute(Step& step, Produced& produced, const NamedTensors& inputs
   } else if (step.executable) {
     NamedTensors given;
     for (const auto& [name, feed] : step.feeds) given[name] = find(feed);
-    outputs = step.executable->run(given);
+    if (watch_.stages != nullptr) watch_.stages->push_back({step.executable.get(), given});
+    outputs = step.executable->run(given, {.trace = watch_.trace});
   }
   produced.push_back(std::move(outputs));
 }

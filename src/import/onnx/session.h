@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "import/onnx/importer.h"
-#include "rlx/runtime.h"
+#include "rlx/model.h"
 
 namespace rlx::onnx {
 
@@ -18,6 +18,12 @@ struct ModelPort {
   TypeProto type;
   std::string text;                  // for people: "float [batch, 3]"
   std::optional<TensorType> tensor;  // where the file says it, with symbols of Session::symbols()
+};
+
+// What a caller wants to know of a run besides its results.
+struct Watch {
+  std::vector<StepTrace>* trace = nullptr;
+  std::vector<ModelStage>* stages = nullptr;  // the compiled parts, in order
 };
 
 class Session {
@@ -39,7 +45,7 @@ class Session {
   Executable* executable();
 
   // Outputs in the model's order.
-  std::vector<HostValue> run(const std::map<std::string, HostValue>& inputs);
+  std::vector<HostValue> run(const std::map<std::string, HostValue>& inputs, const Watch& watch = {});
 
  private:
   struct Step;
@@ -63,6 +69,7 @@ class Session {
   SymbolTable symbols_;  // of the ports
   std::unique_ptr<Executable> executable_;
   std::map<std::string, std::unique_ptr<Step>> roots_;  // by sizes of inputs
+  Watch watch_;                                         // of the run in progress
 };
 
 // Reads and checks a model: structure, names and ops; throws what a user should read.
