@@ -37,20 +37,6 @@ constexpr OpDef elementwise_unary(std::string_view name, Types (*rule)(const Inf
           .doc = doc};
 }
 
-// The first operand's type, which must be a float one.
-Types same_as_float_input(const InferCall& call);
-
-// The record of an element-wise op of one operand.
-constexpr OpDef elementwise_unary(std::string_view name, Types (*rule)(const InferCall&), std::string_view doc) {
-  return {.name = name,
-          .category = "Elementwise",
-          .min_inputs = 1,
-          .max_inputs = 1,
-          .infer = rule,
-          .traits = {.elementwise = true, .in_place = 0b1},
-          .doc = doc};
-}
-
 // The record of an element-wise op of two broadcast operands.
 constexpr OpDef elementwise_pair(std::string_view name, Types (*rule)(const InferCall&), bool commutative,
                                  std::string_view doc) {
