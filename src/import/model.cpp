@@ -100,9 +100,9 @@ void flatten(const std::string& name, const onnx::HostValue& value, NamedTensors
 }  // namespace
 
 NamedTensors Model::run(const NamedTensors& inputs, const RunOptions& options, std::vector<ModelStage>* stages) {
-  if (Executable* whole = executable()) {
-    if (stages != nullptr) stages->push_back({whole, inputs});
-    return whole->run(inputs, options);
+  if (!impl_->session) {
+    if (stages != nullptr) stages->push_back({executable(), inputs});
+    return executable()->run(inputs, options);
   }
   std::map<std::string, onnx::HostValue> given;
   for (const auto& [name, tensor] : inputs) {

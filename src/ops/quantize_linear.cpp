@@ -7,8 +7,9 @@
 namespace rlx::ops {
 
 static void require_code_dtype(DType dtype) {
-  require(dtype == DType::I8 || dtype == DType::U8 || dtype == DType::I16 || dtype == DType::I32, "Code dtype (", dtype,
-          ") is not i8, u8, i16 or i32.");
+  require(dtype == DType::I8 || dtype == DType::U8 || dtype == DType::I16 || dtype == DType::U16 ||
+              dtype == DType::I32, "Code dtype (", dtype,
+          ") is not i8, u8, i16, u16 or i32.");
 }
 
 static void require_small_float(DType dtype, std::string_view what) {

@@ -9,7 +9,7 @@ namespace rlx::ops {
 struct QuantizeLinearAttrs {
   int64_t axis = 1;
   int64_t block_size = 0;            // 0: not in blocks
-  DType to = DType::I8;              // I8, U8, I16 or I32
+  DType to = DType::I8;              // I8, U8, I16, U16 or I32
   std::optional<int64_t> low, high;  // of the codes; else what the dtype holds
   static constexpr auto fields =
       std::tuple{field("axis", &QuantizeLinearAttrs::axis), field("block_size", &QuantizeLinearAttrs::block_size),

@@ -49,7 +49,7 @@ static const host::KernelRow kTable[] = {
     {&ops::dequant_matmul, dequant_matmul_tiles, dequant_tiles_supports, "tiles", dequant_tiles_scratch},
     {&ops::dequant_moe_weights, dequant_moe_weights, nullptr, {}, dequant_moe_weights_scratch},
     {&ops::dequantize, dequantize},
-    {&ops::dequantize_linear, dequantize_linear},
+    {&ops::dequantize_linear, dequantize_linear, dequantize_linear_supports},
     elementwise_row<ops::div>(),
     {&ops::elementwise_region, elementwise_region, elementwise_region_supports, "blocks", elementwise_region_scratch},
     elementwise_row<ops::eq>(),

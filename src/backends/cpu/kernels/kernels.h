@@ -153,6 +153,7 @@ void conv_integer(const Call& call);
 bool quantize_linear_supports(const Signature& s);
 void quantize_linear(const Call& call);
 void dequantize_linear(const Call& call);
+bool dequantize_linear_supports(const Signature& s);
 void q_conv2d_packed(const Call& call);
 void q_matmul(const Call& call);
 void q_matmul_packed(const Call& call);

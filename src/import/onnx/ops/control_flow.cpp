@@ -247,7 +247,40 @@ Value move_axis(const Value& x, int64_t from, int64_t to) {
   return from == to ? x : ops::transpose(x, {.perm = perm});
 }
 
-std::vector<Item> scan_of(OnnxNode& n, const GraphProto& body, std::vector<Item> states, const std::vector<Item>& xs,
+// The same step by step, where the body is no region: it needs the sizes or values of this import.
+std::vector<Item> scan_in_place(OnnxNode& n, const GraphProto& body, std::vector<Item> states,
+                                const std::vector<Item>& xs, const std::vector<int64_t>& out_directions,
+                                const std::vector<int64_t>& out_axes) {
+  Importer& importer = n.importer();
+  const int64_t length = importer.value(xs[0]).shape()[0].value();
+  std::vector<std::vector<Item>> stacks(body.outputs.size() - std::min(body.outputs.size(), states.size()));
+  for (int64_t t = 0; t < length; ++t) {
+    std::vector<Item> inputs = states;
+    for (const Item& x : xs)
+      inputs.push_back(importer.item(
+          squeeze(ops::narrow(importer.value(x), {.axis = 0, .start = t, .len = 1}), {0}), x.elem));
+    const std::vector<Item> outputs = importer.import_body(body, inputs, n.frame());
+    require(outputs.size() >= states.size(), "The body of the scan has too few outputs.");
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (i < states.size())
+        states[i] = outputs[i];
+      else
+        stacks[i - states.size()].push_back(outputs[i]);
+    }
+  }
+  std::vector<Item> results = states;
+  for (size_t k = 0; k < stacks.size(); ++k) {
+    const bool reversed = k < out_directions.size() && out_directions[k] == 1;
+    if (reversed) std::reverse(stacks[k].begin(), stacks[k].end());
+    const Item stacked = stack(n, stacks[k], body.outputs[states.size() + k]);
+    const Value out = importer.value(stacked);
+    const int64_t axis = k < out_axes.size() ? normalize_axis(out_axes[k], out.shape().rank()) : 0;
+    results.push_back(importer.item(move_axis(out, 0, axis), stacked.elem));
+  }
+  return results;
+}
+
+std::vector<Item> scan_region(OnnxNode& n, const GraphProto& body, std::vector<Item> states, const std::vector<Item>& xs,
                           const std::vector<int64_t>& out_directions, const std::vector<int64_t>& out_axes) {
   Importer& importer = n.importer();
   require(!xs.empty(), "A scan has at least one scanned input.");
@@ -296,6 +329,17 @@ std::vector<Item> scan_of(OnnxNode& n, const GraphProto& body, std::vector<Item>
     results.push_back(n.result(out, region.elems[i]));
   }
   return results;
+}
+
+std::vector<Item> scan_of(OnnxNode& n, const GraphProto& body, const std::vector<Item>& states,
+                          const std::vector<Item>& xs, const std::vector<int64_t>& out_directions,
+                          const std::vector<int64_t>& out_axes) {
+  try {
+    return scan_region(n, body, states, xs, out_directions, out_axes);
+  } catch (const Error&) {
+    if (!n.importer().can_observe()) throw;
+  }
+  return scan_in_place(n, body, states, xs, out_directions, out_axes);
 }
 
 Built scan(OnnxNode& n) {

@@ -188,12 +188,18 @@ Built max_unpool(OnnxNode& n) {
   for (size_t i = 0; i < axes; ++i)
     shape.emplace_back((x.shape()[static_cast<int64_t>(i) + 2].value() - 1) * w.stride[i] + w.kernel[i] - w.pads[i] -
                        w.pads[axes + i]);
-  if (n.has(2)) shape = n.dims(2);
   const Dim count = n.symbols().product(shape);
   const Value zeros = expand_to(n.scalar(0, x.dtype()), Shape{count});
   const Dim given = n.symbols().product(x.shape().dims());
   const Value y = ops::scatter_elements(zeros, reshape_to(indices, {given}), reshape_to(x, {given}), {.axis = 0});
-  return reshape_to(y, shape);
+  const Value unpooled = reshape_to(y, shape);
+  if (!n.has(2)) return unpooled;
+  // A larger result has zeros behind what the indices count.
+  const std::vector<int64_t> wanted = n.ints(2);
+  ops::PadAttrs attrs{.before = std::vector<int64_t>(wanted.size(), 0), .after = {}};
+  require(wanted.size() == shape.size(), "The result's shape ", wanted, " has another rank than the operand.");
+  for (size_t i = 0; i < wanted.size(); ++i) attrs.after.push_back(wanted[i] - shape[i].value());
+  return ops::pad(unpooled, attrs);
 }
 
 Built col2im(OnnxNode& n) {

@@ -31,6 +31,9 @@ Value spread(OnnxNode& n, const Value& s, const Shape& x, int64_t axis, int64_t 
   return ops::narrow(all, {.axis = axis, .start = 0, .len = x[axis]});  // the last block is not full
 }
 
+// A list of one element is one number.
+Value one_or_list(const Value& v) { return v.shape().rank() == 1 && v.shape()[0].is(1) ? reshape_to(v, {}) : v; }
+
 struct Range {
   std::optional<int64_t> low, high;
 };
@@ -47,13 +50,16 @@ Range range_of(ElemType elem) {
 
 Built quantize_linear(OnnxNode& n) {
   const Value x = n.input(0);
-  Value scale = n.input(1);
+  Value scale = one_or_list(n.input(1));
+  std::optional<Value> zero;
+  if (n.has(2)) zero = one_or_list(n.input(2));
   ElemType to = ElemType::kUint8;
   if (const int64_t given = n.attr("output_dtype", 0); given != 0) to = static_cast<ElemType>(given);
   if (n.has(2)) to = n.elem(2);
   const int64_t axis = n.attr("axis", 1), block = n.attr("block_size", 0);
   if (is_code(to)) {
-    const Value wide = cast_to(x, DType::F32) / spread(n, cast_to(scale, DType::F32), x.shape(), axis, block);
+    Value wide = cast_to(x, DType::F32) / spread(n, cast_to(scale, DType::F32), x.shape(), axis, block);
+    if (zero) wide = wide + spread(n, decode(*zero, to, DType::F32), x.shape(), axis, block);
     return encode(n, wide, to, n.attr("saturate", true));
   }
   const Range range = range_of(to);
@@ -61,17 +67,15 @@ Built quantize_linear(OnnxNode& n) {
       .axis = axis, .block_size = block, .to = storage_of(to), .low = range.low, .high = range.high};
   if (is_int(x.dtype())) {  // int32 is allowed as well
     const Value wide = cast_to(x, scale.dtype());
-    return n.result(n.has(2) ? ops::quantize_linear(wide, scale, n.input(2), attrs)
-                             : ops::quantize_linear(wide, scale, attrs),
-                    to);
+    return n.result(
+        zero ? ops::quantize_linear(wide, scale, *zero, attrs) : ops::quantize_linear(wide, scale, attrs), to);
   }
   scale = cast_to(scale, x.dtype());
-  return n.result(
-      n.has(2) ? ops::quantize_linear(x, scale, n.input(2), attrs) : ops::quantize_linear(x, scale, attrs), to);
+  return n.result(zero ? ops::quantize_linear(x, scale, *zero, attrs) : ops::quantize_linear(x, scale, attrs), to);
 }
 
 Built dequantize_linear(OnnxNode& n) {
-  const Value q = n.input(0), scale = n.input(1);
+  const Value q = n.input(0), scale = one_or_list(n.input(1));
   const int64_t axis = n.attr("axis", 1), block = n.attr("block_size", 0);
   const int64_t given = n.attr("output_dtype", 0);
   const DType to = given != 0 ? storage_of(static_cast<ElemType>(given)) : scale.dtype();
@@ -81,7 +85,8 @@ Built dequantize_linear(OnnxNode& n) {
     return cast_to(x * spread(n, cast_to(scale, DType::F32), q.shape(), axis, block), to);
   }
   const ops::DequantizeLinearAttrs attrs{.axis = axis, .block_size = block, .to = to};
-  return n.has(2) ? ops::dequantize_linear(q, scale, n.input(2), attrs) : ops::dequantize_linear(q, scale, attrs);
+  return n.has(2) ? ops::dequantize_linear(q, scale, one_or_list(n.input(2)), attrs)
+                  : ops::dequantize_linear(q, scale, attrs);
 }
 
 // To uint8, with the range of x (0 included) as the range of codes.
