@@ -26,6 +26,7 @@ const std::vector<Domain>& domains() {
           conv_rows(),
           einsum_rows(),
           elementwise_rows(),
+          image_rows(),
           index_rows(),
           loss_rows(),
           matmul_rows(),

@@ -220,7 +220,7 @@ Built normalizer(OnnxNode& n) {
     const Value zero = scalar_like(n, x, 0);
     return cast_to(ops::where(ops::eq(divisor, zero), x, x / divisor), DType::F32);
   };
-  if (norm == "MAX") return by(ops::reduce_max(ops::abs(x), {.axes = axis, .keep_dim = true}));
+  if (norm == "MAX") return by(ops::reduce_max(x, {.axes = axis, .keep_dim = true}));
   if (norm == "L1") return by(ops::reduce_sum(ops::abs(x), {.axes = axis, .keep_dim = true}));
   require(norm == "L2", "The norm '", norm, "' is not known.");
   return by(ops::sqrt(ops::reduce_sum(x * x, {.axes = axis, .keep_dim = true})));

@@ -98,12 +98,13 @@ Built tf_idf_vectorizer(OnnxNode& n) {
   }
   const std::string mode = n.attr("mode", "");
   require(mode == "TF" || mode == "IDF" || mode == "TFIDF", "The mode '", mode, "' is not known.");
-  // One weight per column: the text of the standard says per n-gram, but its reference and ONNX Runtime agree on this.
+  // Weights belong to n-grams; the result has one column per index.
   const std::vector<float> given = n.attr("weights", std::vector<float>());
-  for (size_t i = 0; i < y.size() && mode != "TF"; ++i) {
-    const size_t column = i % static_cast<size_t>(width);
-    y[i] = (mode == "IDF" ? (y[i] > 0 ? 1 : 0) : y[i]) * (column < given.size() ? given[column] : 1.0f);
-  }
+  std::vector<double> weights(static_cast<size_t>(width), 1.0);
+  for (size_t i = 0; i < given.size() && i < t.indexes.size(); ++i)
+    weights[static_cast<size_t>(t.indexes[i])] = given[i];
+  for (size_t i = 0; i < y.size() && mode != "TF"; ++i)
+    y[i] = (mode == "IDF" ? (y[i] > 0 ? 1 : 0) : y[i]) * weights[i % static_cast<size_t>(width)];
   std::vector<int64_t> shape{width};
   if (sizes.size() == 2) shape.insert(shape.begin(), rows);
   return n.constant(Tensor::from_doubles(DType::F32, shape, y));

@@ -20,7 +20,6 @@ struct Forest {
   std::vector<int64_t> feature, yes, no, missing_yes;
   std::vector<double> value;
   std::vector<int64_t> roots;
-  bool nan_is_missing = true;  // also for "not equal"
 
   int64_t size() const { return static_cast<int64_t>(mode.size()); }
   int64_t add(Mode m, int64_t f, double v, bool missing) {
@@ -101,8 +100,7 @@ Value walk(OnnxNode& n, const Forest& forest, const LeafTable& leaves, const Val
   }
   const Value mode = table(mode_numbers);
   const bool any_missing =
-      std::any_of(forest.missing_yes.begin(), forest.missing_yes.end(), [](int64_t m) { return m != 0; }) ||
-      (forest.nan_is_missing && std::find(modes.begin(), modes.end(), Mode::kNeq) != modes.end());
+      std::any_of(forest.missing_yes.begin(), forest.missing_yes.end(), [](int64_t m) { return m != 0; });
   const Value missing = table(forest.missing_yes);
   Value at = expand_to(unsqueeze(table(forest.roots), {0}), Shape{rows, Dim(trees)});
   const int64_t depth = depth_of(forest);
@@ -118,8 +116,7 @@ Value walk(OnnxNode& n, const Forest& forest, const LeafTable& leaves, const Val
     }
     if (any_missing) {
       const Value track = cast_to(ops::gather(missing, at, {.axis = 0}), DType::Bool);
-      const Value kept = forest.nan_is_missing ? track : ops::where(track, track, right);
-      right = ops::where(ops::ne(value, value), kept, right);
+      right = ops::where(ops::ne(value, value), ops::where(track, track, right), right);
     }
     const Value up = ops::gather(yes, at, {.axis = 0}), down = ops::gather(no, at, {.axis = 0});
     at = ops::where(right, up, down);
@@ -233,7 +230,6 @@ Built tree_ensemble(OnnxNode& n) {
   const std::vector<double> weights = doubles_attr(n, "leaf_weights");
   require(targets.size() == weights.size(), "There are ", targets.size(), " targets for ", weights.size(), " leaves.");
   Forest forest;
-  forest.nan_is_missing = false;
   const EnsembleReader reader(t, static_cast<int64_t>(weights.size()), forest);
   for (const int64_t root : n.required_ints("tree_roots")) forest.roots.push_back(reader.root(root));
   const int64_t how_number = n.attr("aggregate_function", 1);
@@ -340,21 +336,22 @@ Built tree_ensemble_regressor(OnnxNode& n) {
   return cast_to(post_transform(n, y, n.attr("post_transform", "NONE")), DType::F32);
 }
 
-// Two classes and weights for one of them: its score decides. Probabilities where no weight is negative.
+// Two classes and weights for one of them: its score decides, and is a probability where no weight is negative. What
+// ONNX Runtime does where the standard is silent.
 Built tree_ensemble_classifier(OnnxNode& n) {
   const Value x = feature_matrix(n, 0);
   std::map<NodeName, int64_t> places;
   const Forest forest = named_forest(n, places);
   const LeafList list = leaf_list(n, "class", places);
   const ClassLabels labels = class_labels(n, "classlabels_int64s", "classlabels_strings");
-  require(labels.size() > 0, "It has no class labels.");
+  require(labels.size() > 0 && !list.ids.empty(), "It has no classes.");
   const bool one_id = std::all_of(list.ids.begin(), list.ids.end(), [&](int64_t id) { return id == list.ids[0]; });
   const bool binary = labels.size() <= 2 && one_id;
   LeafTable leaves(forest, binary ? 1 : labels.size(), 0);
   for (size_t i = 0; i < list.ids.size(); ++i) leaves.at(list.nodes[i], binary ? 0 : list.ids[i]) += list.weights[i];
   Value scores = cast_to(aggregate(n, walk(n, forest, leaves, x), Aggregate::kSum), DType::F32);
   std::vector<double> base = numbers_attr(n, "base_values");
-  if (binary && base.size() == 2) base = {base[1]};
+  if (binary && base.size() == 2) base = {base[list.ids[0] == 1 ? 1 : 0]};
   if (!base.empty())
     scores = scores + n.constant(Tensor::from_doubles(DType::F32, {static_cast<int64_t>(base.size())}, base));
   const std::string kind = n.attr("post_transform", "NONE");
@@ -364,10 +361,11 @@ Built tree_ensemble_classifier(OnnxNode& n) {
   }
   const bool positive = std::all_of(list.weights.begin(), list.weights.end(), [](double w) { return w >= 0; });
   const Value best = squeeze(cast_to(ops::gt(scores, scalar_like(n, scores, positive ? 0.5 : 0)), DType::I64), {1});
-  const Value other = positive ? scalar_like(n, scores, 1) - scores : -scores;
-  Value both = ops::concat(Values{other, scores}, {.axis = 1});
-  if (kind == "PROBIT" || (kind == "LOGISTIC" && !positive)) both = post_transform(n, both, kind);
-  return std::vector<Item>{labels_of(n, labels, best), n.result(both)};
+  const Value minus = -scores;
+  const Value other = positive && kind != "LOGISTIC" ? minus + scalar_like(n, scores, 1) : minus;
+  const Value both = ops::concat(Values{other, scores}, {.axis = 1});
+  const bool transformed = kind == "LOGISTIC" || kind == "PROBIT";
+  return std::vector<Item>{labels_of(n, labels, best), n.result(transformed ? post_transform(n, both, kind) : both)};
 }
 
 }  // namespace
