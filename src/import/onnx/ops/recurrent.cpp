@@ -133,13 +133,14 @@ Layer layer_of(OnnxNode& n, Cell cell) {
                 : direction == "reverse" ? ops::RecurrentDirection::kReverse
                                          : ops::RecurrentDirection::kBidirectional;
   l.directions = direction == "bidirectional" ? 2 : 1;
+  require_rank(n.input(2), 3, "R");
   const Shape& recurrent = n.input(2).shape();
-  require(recurrent.rank() == 3, "The recurrence weights have rank ", recurrent.rank(), "; 3 is expected.");
   l.hidden = recurrent[2].value();
   require(n.attr("hidden_size", l.hidden) == l.hidden, "hidden_size (", n.attr("hidden_size", l.hidden),
           ") is not that of the weights (", l.hidden, ").");
-  require(recurrent == Shape({l.directions, l.gates * l.hidden, l.hidden}), "The recurrence weights have shape ",
-          recurrent, "; ", Shape({l.directions, l.gates * l.hidden, l.hidden}), " is expected.");
+  const Shape expected({l.directions, checked_mul(l.gates, l.hidden), l.hidden});
+  require(recurrent == expected, "R has shape ", recurrent, "; ", expected, " is expected.");
+  checked_mul(8, l.hidden);  // more than any part of the weights
   std::vector<std::string> usual = {"Tanh"};
   if (cell == Cell::kGru) usual = {"Sigmoid", "Tanh"};
   if (cell == Cell::kLstm) usual = {"Sigmoid", "Tanh", "Tanh"};
@@ -412,8 +413,8 @@ Values by_steps(OnnxNode& n, const Layer& l) {
 
 template <Cell cell>
 Built recurrent(OnnxNode& n) {
+  require_rank(n.input(0), 3, "X");
   const Layer l = layer_of(n, cell);
-  require(n.input(0).shape().rank() == 3, "X has rank ", n.input(0).shape().rank(), "; 3 is expected.");
   return in_catalogue(n, l) ? by_catalogue(n, l) : by_steps(n, l);
 }
 
