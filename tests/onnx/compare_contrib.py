@@ -25,14 +25,15 @@ CASES = {}
 
 
 def case(name, op, inputs, outputs=1, domain=MS, constants=(), version=20, elem=None, judge=None,
-         **attrs):
+         dims=None, **attrs):
     """Registers a model of one node. `inputs` are arrays, None where one is left out; those whose numbers stand in
     `constants` are initializers. `outputs` is a number, or a list with "" for those not asked for. `elem` names an
     ONNX type for inputs that NumPy has no type for, by number. `judge` are inputs that mean the same, for what ONNX
-    Runtime does not do on a CPU."""
+    Runtime does not do on a CPU. `dims` names sizes by input number ("batch, steps, 4"): the model must become one
+    graph whatever they are."""
     assert name not in CASES, name
     CASES[name] = dict(op=op, inputs=inputs, outputs=outputs, domain=domain, constants=constants, version=version,
-                       elem=elem or {}, judge=judge, attrs=attrs)
+                       elem=elem or {}, judge=judge, dims=dims or {}, attrs=attrs)
 
 
 def tensor_proto(name, array, elem):
@@ -56,7 +57,8 @@ def build(c, inputs):
             initializers.append(proto)
         else:
             feeds.append(proto)
-            infos.append(helper.make_tensor_value_info(names[i], proto.data_type, x.shape))
+            shape = [int(d) if d.isdigit() else d for d in c["dims"][i].split(", ")] if i in c["dims"] else x.shape
+            infos.append(helper.make_tensor_value_info(names[i], proto.data_type, shape))
     node = helper.make_node(c["op"], names, outs, domain=c["domain"], **c["attrs"])
     results = [onnx.ValueInfoProto(name=o) for o in outs if o]
     graph = helper.make_graph([node], "g", infos, results, initializers)
@@ -116,7 +118,8 @@ GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 
 
-def recurrent(name, op, direction="forward", bias=True, lengths=None, states=False, peephole=False, **attrs):
+def recurrent(name, op, direction="forward", bias=True, lengths=None, states=False, peephole=False, symbolic=False,
+              **attrs):
     d, g, h = (2 if direction == "bidirectional" else 1), GATES[op], 6
     inputs = [f32(5, 3, 4), f32(d, g * h, 4, scale=0.5), f32(d, g * h, h, scale=0.5),
               f32(d, 2 * g * h, scale=0.5) if bias else None, lengths, f32(d, 3, h) if states else None]
@@ -124,8 +127,10 @@ def recurrent(name, op, direction="forward", bias=True, lengths=None, states=Fal
         inputs += [f32(d, 3, h) if states else None, f32(d, 3 * h) if peephole else None]
     while inputs[-1] is None:
         inputs.pop()
+    state = f"{d}, batch, {h}"
     case(f"{op.lower()}_{name}", op, inputs, outputs=3 if op == "LSTM" else 2, domain="", constants=(1, 2, 3),
-         hidden_size=h, direction=direction, **attrs)
+         dims={0: "steps, batch, 4", 4: "batch", 5: state, 6: state} if symbolic else None, hidden_size=h,
+         direction=direction, **attrs)
 
 
 for op in GATES:
@@ -134,6 +139,9 @@ for op in GATES:
         recurrent(f"states_{direction}", op, direction, states=True)
         recurrent(f"lengths_{direction}", op, direction, lengths=i32(5, 2, 3), states=True)
         recurrent(f"clip_{direction}", op, direction, states=True, clip=0.4)
+    recurrent("symbolic", op, "bidirectional", states=True, symbolic=True)
+    recurrent("symbolic_clip", op, "bidirectional", states=True, symbolic=True, clip=0.4)
+    recurrent("symbolic_lengths", op, "reverse", symbolic=True, lengths=i32(5, 2, 3))
     recurrent("full_lengths", op, lengths=i32(5, 5, 5))
     twice = USUAL[op] * 2
     recurrent("relu", op, "bidirectional", activations=["Relu"] * len(twice))
@@ -145,7 +153,7 @@ for op in GATES:
             extra["activation_alpha"] = [alpha] * len(USUAL[op])
         if beta is not None:
             extra["activation_beta"] = [beta] * len(USUAL[op])
-        if op == "LSTM" and function == "Softplus":  # ONNX Runtime's overflows
+        if op != "RNN" and function == "Softplus":  # grows until ONNX Runtime's overflows
             continue
         recurrent(function.lower(), op, activations=[function] * len(USUAL[op]), **extra)
 recurrent("mixed_functions", "LSTM", "bidirectional", states=True,
@@ -176,6 +184,11 @@ case("simplified_layer_norm", "SimplifiedLayerNormalization", [f32(2, 3, 8), f32
 case("layer_norm_opset_13", "LayerNormalization", [f32(2, 3, 8), f32(3, 8), f32(3, 8)], outputs=3, domain="",
      version=13, axis=1)
 case("layer_norm_broadcast_scale", "LayerNormalization", [f32(2, 3, 8), f32(8), f32(1)], domain="", axis=1)
+
+
+SYMBOLIC = "batch, length, 8"
+case("skip_layer_norm_symbolic", "SkipLayerNormalization", [f32(2, 3, 8), f32(2, 3, 8), f32(8), f32(8), f32(8)],
+     outputs=["y", "", "", "sum"], constants=(2, 3, 4), dims={0: SYMBOLIC, 1: SYMBOLIC})
 
 
 def embed(name, segments=True, mask=True, positions=False, outputs=2):
@@ -329,6 +342,12 @@ case("attention_past_mask", "Attention", project(np.array([[1] * 8, [0, 0] + [1]
 case("attention_present", "Attention", project(), outputs=2, num_heads=2)
 case("attention_widths", "Attention", [f32(2, 3, 6), f32(6, 28, scale=0.5), f32(28)], num_heads=2,
      qkv_hidden_sizes=[8, 8, 12])
+case("attention_symbolic", "Attention", project(LENGTHS["keys"]), num_heads=2,
+     dims={0: "batch, length, 6", 3: "batch, length"})
+case("attention_symbolic_causal", "Attention", project(LENGTHS["ends"]), num_heads=2, unidirectional=1,
+     dims={0: "batch, length, 6", 3: "batch"})
+case("attention_symbolic_past", "Attention", project(past=PAST), outputs=2, num_heads=2, unidirectional=1,
+     dims={0: "batch, length, 6", 4: "2, batch, 2, past, 4"})
 case("attention_filter_value", "Attention", project(LENGTHS["rows"]), num_heads=2, mask_filter_value=-5.0)
 
 
@@ -375,7 +394,27 @@ mha("heads_bias", key=f32(2, 2, 5, 4), value=f32(2, 2, 5, 4), bias=f32(24))
 mha("past", key=f32(2, 3, 8), value=f32(2, 3, 8), pasts=(f32(2, 2, 5, 4), f32(2, 2, 5, 4)), outputs=3)
 mha("past_causal", key=f32(2, 3, 8), value=f32(2, 3, 8), bias=f32(24), pasts=(f32(2, 2, 5, 4), f32(2, 2, 5, 4)),
     outputs=3, unidirectional=1)
+mha("symbolic", key=f32(2, 5, 8), value=f32(2, 5, 8), summand=f32(1, 2, 3, 5),
+    dims={0: "batch, length, 8", 1: "batch, keys, 8", 2: "batch, keys, 8", 5: "1, 2, length, keys"})
+mha("symbolic_past", key=f32(2, 3, 8), value=f32(2, 3, 8), pasts=(f32(2, 2, 5, 4), f32(2, 2, 5, 4)), outputs=3,
+    unidirectional=1, dims={0: "batch, length, 8", 1: "batch, length, 8", 2: "batch, length, 8",
+                            6: "batch, 2, past, 4", 7: "batch, 2, past, 4"})
 mha("present", key=f32(2, 3, 8), value=f32(2, 3, 8), outputs=3)
+
+# ONNX's own, with sizes that are not known
+
+HEADS, PASTS = "batch, 2, length, 4", "batch, 2, past, 4"
+case("onnx_attention_symbolic", "Attention", [f32(2, 2, 3, 4) for _ in range(3)], domain="", version=23, is_causal=1,
+     dims={0: HEADS, 1: HEADS, 2: HEADS})
+case("onnx_attention_symbolic_past", "Attention",
+     [*(f32(2, 2, 3, 4) for _ in range(3)), None, f32(2, 2, 5, 4), f32(2, 2, 5, 4)], outputs=3, domain="", version=23,
+     is_causal=1, dims={0: HEADS, 1: HEADS, 2: HEADS, 4: PASTS, 5: PASTS})
+case("onnx_attention_symbolic_flat", "Attention", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8), f32(3, 5)], domain="",
+     version=23, q_num_heads=2, kv_num_heads=2,
+     dims={0: "batch, length, 8", 1: "batch, keys, 8", 2: "batch, keys, 8", 3: "length, keys"})
+case("onnx_attention_symbolic_cross", "Attention", [f32(2, 3, 8), f32(2, 5, 8), f32(2, 5, 8)], domain="", version=23,
+     q_num_heads=2, kv_num_heads=2, is_causal=1,
+     dims={0: "batch, length, 8", 1: "batch, keys, 8", 2: "batch, keys, 8"})
 
 ANGLES = f32(16, 8) * 3
 COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
@@ -442,6 +481,8 @@ rotary("offset", (2, 3, 16), np.array([4], np.int64))
 rotary("positions", (2, 3, 16), BATCH)
 rotary("heads", (2, 2, 3, 8), BATCH)
 rotary("interleaved", (2, 3, 16), BATCH, interleaved=1)
+rotary("symbolic", (2, 3, 16), BATCH, dims={0: "batch, length, 16", 1: "batch, length"})
+rotary("symbolic_offset", (2, 3, 16), np.array([4], np.int64), dims={0: "batch, length, 16"})
 rotary("part", (2, 3, 16), BATCH, rotated=4, num_heads=2, rotary_embedding_dim=4)
 
 
@@ -469,11 +510,16 @@ def main():
         done = subprocess.run([args.rlx, "test-onnx", folder, "--json", "--rtol", args.rtol, "--atol", args.atol],
                               stdout=subprocess.PIPE, text=True, check=False)
         report = json.loads(done.stdout)
+    failed = 0
     for c in report["cases"]:
-        if c["result"] != "passed":
-            print(f"{c['name']}: {c['result']}. {c['why']}")
-    print(f"{report['passed']} passed, {report['failed']} failed, {len(refused)} refused by ONNX Runtime")
-    sys.exit(1 if report["failed"] or refused else 0)
+        why = f"{c['result']}. {c['why']}" if c["result"] != "passed" else ""
+        if not why and c["staged"] and CASES[c["name"]]["dims"]:
+            why = "It is not one graph for all sizes."
+        if why:
+            failed += 1
+            print(f"{c['name']}: {why}")
+    print(f"{len(report['cases']) - failed} passed, {failed} failed, {len(refused)} refused by ONNX Runtime")
+    sys.exit(1 if failed or refused else 0)
 
 
 if __name__ == "__main__":

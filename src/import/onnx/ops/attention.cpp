@@ -32,9 +32,9 @@ Built attention(OnnxNode& n) {
   require(rank == 3 || rank == 4, "Q has rank ", rank, "; 3 or 4 is expected.");
   a.flat = rank == 3;
   a.heads = a.flat ? n.required_int("q_num_heads") : a.q.shape()[1].value();
+  require_rank(a.k, rank, "K");
+  require_rank(a.v, rank, "V");
   a.kv_heads = a.flat ? n.required_int("kv_num_heads") : a.k.shape()[1].value();
-  require(a.kv_heads >= 1 && a.heads % a.kv_heads == 0, "The heads of K and V (", a.kv_heads,
-          ") do not divide those of Q (", a.heads, ").");
   const bool joined = a.flat;
   const bool cached = n.has(4) || n.has(5) || n.wants(1) || n.wants(2);
   if (a.flat && cached) {
@@ -44,6 +44,7 @@ Built attention(OnnxNode& n) {
     a.v = split_heads(a.v, a.kv_heads);
   }
   if (n.has(4)) {
+    require_rank(n.input(4), 4, "past_key");
     a.offset = n.input(4).shape()[2];
     a.k = ops::concat(Values{n.input(4), a.k}, {.axis = 2});
   }
@@ -77,7 +78,7 @@ Built attention(OnnxNode& n) {
 Built flex_attention(OnnxNode& n) {
   Importer& importer = n.importer();
   const auto heads_of = [&](int64_t i) {
-    require(n.input(i).shape().rank() == 4, "Input ", i, " has rank ", n.input(i).shape().rank(), "; 4 is expected.");
+    require_rank(n.input(i), 4, str("Input ", i));
     return n.input(i).shape()[1].value();
   };
   const int64_t heads = heads_of(0), kv_heads = heads_of(1);
@@ -147,6 +148,7 @@ Built tensor_scatter(OnnxNode& n) {
   const int64_t rank = cache.shape().rank();
   const int64_t axis = normalize_axis(n.attr("axis", -2), rank);
   require(axis >= 1, "Axis (", axis, ") is the batch axis.");
+  require_rank(update, rank, "update");
   const std::string mode = n.attr("mode", "linear");
   require(mode == "linear" || mode == "circular", "Mode '", mode, "' is not known.");
   const Dim batch = cache.shape()[0];
@@ -183,9 +185,10 @@ Built tensor_scatter(OnnxNode& n) {
 // A depthwise convolution that sees nothing later than its own element; the last inputs are the next call's state.
 Built causal_conv(OnnxNode& n) {
   const Value x = n.input(0), w = n.input(1);
-  require(x.shape().rank() == 3 && w.shape().rank() == 3, "The input and the weight have ranks ", x.shape().rank(),
-          " and ", w.shape().rank(), "; 3 is expected.");
+  require_rank(x, 3, "The input");
+  require_rank(w, 3, "The weight");
   const int64_t channels = w.shape()[0].value(), kernel = w.shape()[2].value();
+  require(kernel >= 1, "The kernel is empty.");
   const Dim length = x.shape()[2];
   Value all = x;
   if (kernel > 1) {
@@ -219,26 +222,9 @@ Values linear_step(const LinearAttention& l, const Value& state, const Value& q,
   return {after, ops::matmul(q, after)};
 }
 
-Built linear_attention(OnnxNode& n) {
-  const std::string rule = n.attr("update_rule", "gated_delta");
-  require(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta", "Update rule '", rule,
-          "' is not known.");
-  LinearAttention l;
-  l.gated = rule == "gated" || rule == "gated_delta";
-  l.delta = rule == "delta" || rule == "gated_delta";
-  require(n.has(4) == l.gated, "Update rule '", rule, l.gated ? "' needs" : "' has no", " decay.");
-  require(n.has(5) == l.delta, "Update rule '", rule, l.delta ? "' needs" : "' has no", " beta.");
-  l.heads = n.required_int("q_num_heads");
-  l.kv_heads = n.required_int("kv_num_heads");
-  require(l.kv_heads >= 1 && l.heads >= 1 && l.heads % l.kv_heads == 0, "q_num_heads (", l.heads,
-          ") is not a positive multiple of kv_num_heads (", l.kv_heads, ").");
+// The result and the last state, in f32.
+Values by_scan(OnnxNode& n, const LinearAttention& l) {
   const Value query = n.input(0);
-  const DType own = query.dtype();
-  for (int64_t i = 0; i < 3; ++i)
-    require(n.input(i).shape().rank() == 3, "Input ", i, " has rank ", n.input(i).shape().rank(), "; 3 is expected.");
-  l.key_width = query.shape()[2].value() / l.heads;
-  l.value_width = n.input(2).shape()[2].value() / l.kv_heads;
-  l.scale = n.attr("scale", 0.0f) == 0 ? 1 / std::sqrt(static_cast<double>(l.key_width)) : n.attr("scale", 0.0f);
   const Dim batch = query.shape()[0], steps = query.shape()[1];
 
   // [batch, steps, kv heads * rows * width] -> [steps, batch, kv heads, rows, width], in f32.
@@ -257,7 +243,6 @@ Built linear_attention(OnnxNode& n) {
   }
   if (l.delta) rows.push_back(by_step(n.input(5), n.input(5).shape()[2].value(), 1, 1));
   const Shape state({batch, l.kv_heads, l.key_width, l.value_width});
-  const DType state_dtype = n.has(3) ? n.input(3).dtype() : own;
   Values operands = {n.has(3) ? cast_to(n.input(3), DType::F32) : expand_to(n.scalar(0, DType::F32), state)};
   operands.insert(operands.end(), rows.begin(), rows.end());
 
@@ -276,7 +261,70 @@ Built linear_attention(OnnxNode& n) {
   const Value last = ops::scan(
       operands, {.body = body, .length = steps, .num_carries = 1, .num_xs = static_cast<int64_t>(rows.size())});
   const Value y = ops::transpose(last.result(1), {.perm = {1, 0, 2, 3, 4}});
-  return Values{cast_to(reshape_to(y, {batch, steps, l.heads * l.value_width}), own), cast_to(last, state_dtype)};
+  return {reshape_to(y, {batch, steps, checked_mul(l.heads, l.value_width)}), last};
+}
+
+// Can the catalogue's op say it? Its delta rule has one decay per head, and values as wide as keys.
+bool is_delta_net(OnnxNode& n, const LinearAttention& l) {
+  return l.delta && l.key_width == l.value_width && (!l.gated || n.input(4).shape()[2].is(l.kv_heads));
+}
+
+Values by_delta_net(OnnxNode& n, const LinearAttention& l) {
+  const Dim batch = n.input(0).shape()[0], steps = n.input(0).shape()[1];
+  const int64_t width = l.key_width, group = l.heads / l.kv_heads;
+  // Every query head has a state of its own: those of a group are equal.
+  const auto per_head = [&](const Value& x, int64_t columns) {
+    const Value apart =
+        reshape_to(cast_to(x, DType::F32), {batch, steps, Dim(x.shape()[2].value() / columns), 1, columns});
+    return reshape_to(expand_to(apart, Shape({batch, steps, l.kv_heads, group, columns})),
+                      {batch, steps, l.heads, columns});
+  };
+  const auto per_step = [&](const Value& x) { return reshape_to(per_head(x, 1), {batch, steps, l.heads}); };
+  const double factor = l.scale * std::sqrt(static_cast<double>(width));  // beside the op's own scale
+  Value q = reshape_to(cast_to(n.input(0), DType::F32), {batch, steps, l.heads, width});
+  if (std::abs(factor - 1) > 1e-7) q = q * scalar_like(n, q, factor);
+  const Value k = per_head(n.input(1), width), v = per_head(n.input(2), width);
+  const Value zero = n.scalar(0, DType::F32);
+  const Value decay = l.gated ? per_step(n.input(4)) : expand_to(zero, Shape({batch, steps, l.heads}));
+  const Value beta = per_step(n.input(5));
+  Value state = expand_to(zero, Shape({batch, l.heads, width, width}));
+  if (n.has(3)) {
+    const Value apart = reshape_to(cast_to(n.input(3), DType::F32), {batch, l.kv_heads, 1, width, width});
+    state =
+        reshape_to(expand_to(apart, Shape({batch, l.kv_heads, group, width, width})), {batch, l.heads, width, width});
+  }
+  const Value y = ops::gated_delta_net(Values{q, k, v, decay, beta, state}, {.state_size = width, .carry_state = true});
+  Value last = y.result(1);
+  if (group > 1)
+    last = ops::narrow(reshape_to(last, {batch, l.kv_heads, group, width, width}), {.axis = 2, .start = 0, .len = 1});
+  return {reshape_to(y, {batch, steps, checked_mul(l.heads, width)}),
+          reshape_to(last, {batch, l.kv_heads, width, width})};
+}
+
+Built linear_attention(OnnxNode& n) {
+  const std::string rule = n.attr("update_rule", "gated_delta");
+  require(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta", "Update rule '", rule,
+          "' is not known.");
+  LinearAttention l;
+  l.gated = rule == "gated" || rule == "gated_delta";
+  l.delta = rule == "delta" || rule == "gated_delta";
+  require(n.has(4) == l.gated, "Update rule '", rule, l.gated ? "' needs" : "' has no", " decay.");
+  require(n.has(5) == l.delta, "Update rule '", rule, l.delta ? "' needs" : "' has no", " beta.");
+  l.heads = n.required_int("q_num_heads");
+  l.kv_heads = n.required_int("kv_num_heads");
+  require(l.kv_heads >= 1 && l.heads >= 1 && l.heads % l.kv_heads == 0, "q_num_heads (", l.heads,
+          ") is not a positive multiple of kv_num_heads (", l.kv_heads, ").");
+  const Value query = n.input(0);
+  const DType own = query.dtype();
+  for (const int64_t i : {0, 1, 2, 4, 5})
+    if (n.has(i)) require_rank(n.input(i), 3, str("Input ", i));
+  l.key_width = query.shape()[2].value() / l.heads;
+  l.value_width = n.input(2).shape()[2].value() / l.kv_heads;
+  require(l.key_width >= 1 && l.value_width >= 1, "A head is empty.");
+  l.scale = n.attr("scale", 0.0f) == 0 ? 1 / std::sqrt(static_cast<double>(l.key_width)) : n.attr("scale", 0.0f);
+  const Values results = is_delta_net(n, l) ? by_delta_net(n, l) : by_scan(n, l);
+  const DType state = n.has(3) ? n.input(3).dtype() : own;
+  return Values{cast_to(results[0], own), cast_to(results[1], state)};
 }
 
 }  // namespace

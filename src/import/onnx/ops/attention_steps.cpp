@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +18,15 @@ struct Lengths {
 Lengths lengths_of(const Attention& a) {
   const int64_t axis = a.flat ? 1 : 2;
   return {a.q.shape()[axis], a.k.shape()[axis]};
+}
+
+void check(const Attention& a) {
+  require(a.kv_heads >= 1 && a.heads >= 1 && a.heads % a.kv_heads == 0, "The heads of keys and values (", a.kv_heads,
+          ") do not divide those of the queries (", a.heads, ").");
+  const int64_t rank = a.flat ? 3 : 4;
+  require_rank(a.q, rank, "The query");
+  require_rank(a.k, rank, "The key");
+  require_rank(a.v, rank, "The value");
 }
 
 int64_t width_of(const Value& x, bool flat, int64_t heads) {
@@ -58,6 +68,8 @@ Value repeated(OnnxNode& n, const Value& x, int64_t times) {
 }  // namespace
 
 Value split_heads(const Value& x, int64_t heads) {
+  require_rank(x, 3, "A query, key or value");
+  require(heads >= 1, "The number of heads (", heads, ") is less than 1.");
   const int64_t width = width_of(x, true, heads);
   return ops::transpose(reshape_to(x, {x.shape()[0], x.shape()[1], heads, width}), {.perm = {0, 2, 1, 3}});
 }
@@ -65,7 +77,7 @@ Value split_heads(const Value& x, int64_t heads) {
 Value join_heads(const Value& x) {
   const Value rows = ops::transpose(x, {.perm = {0, 2, 1, 3}});
   const Shape& s = rows.shape();
-  return reshape_to(rows, {s[0], s[1], s[2].value() * s[3].value()});
+  return reshape_to(rows, {s[0], s[1], checked_mul(s[2].value(), s[3].value())});
 }
 
 Value both(OnnxNode& n, const std::optional<Value>& a, const Value& b) {
@@ -73,6 +85,7 @@ Value both(OnnxNode& n, const std::optional<Value>& a, const Value& b) {
 }
 
 AttentionSteps attend_in_steps(OnnxNode& n, const Attention& a, DType softmax) {
+  check(a);
   const Lengths l = lengths_of(a);
   const Value q = a.flat ? split_heads(a.q, a.heads) : a.q;
   const Value k = repeated(n, a.flat ? split_heads(a.k, a.kv_heads) : a.k, a.heads / a.kv_heads);
@@ -108,6 +121,7 @@ AttentionSteps attend_in_steps(OnnxNode& n, const Attention& a, DType softmax) {
 }
 
 Value attend(OnnxNode& n, const Attention& a) {
+  check(a);
   const int64_t width = width_of(a.q, a.flat, a.heads);
   const DType dtype = a.q.dtype();
   if (a.sink || width_of(a.v, a.flat, a.kv_heads) != width || a.v.dtype() != dtype)
@@ -123,6 +137,7 @@ Value attend(OnnxNode& n, const Attention& a) {
   if (a.causal && !own_causal) keep = both(n, keep, causal_mask(n, a));
   Values operands = {a.q, a.k, a.v};
   const auto to_rank_4 = [](const Value& mask) {
+    require(mask.shape().rank() <= 4, "A mask has rank ", mask.shape().rank(), "; 4 or less is expected.");
     std::vector<Dim> shape(static_cast<size_t>(4 - mask.shape().rank()), Dim(1));
     shape.insert(shape.end(), mask.shape().begin(), mask.shape().end());
     return reshape_to(mask, shape);
@@ -149,6 +164,7 @@ Value rotate(OnnxNode& n, const Value& x, const Rotary& r) {
   // The catalogue's tables are as wide as half a head, whatever part of it is rotated.
   const auto table = [&](const Value& t) {
     std::vector<Dim> rest = t.shape().dims();
+    require(rest.size() >= 2, "A table of angles has rank ", rest.size(), "; 2 or 3 is expected.");
     require(rest.back().is(r.rotated / 2), "The tables have ", rest.back(), " columns; ", r.rotated / 2,
             " are expected.");
     if (r.rotated / 2 == r.width / 2) return t;

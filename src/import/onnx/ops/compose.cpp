@@ -13,6 +13,10 @@ Value reshape_to(const Value& x, std::vector<Dim> shape) {
   return x.shape() == Shape(shape) ? x : ops::reshape(x, {.new_shape = std::move(shape)});
 }
 
+void require_rank(const Value& x, int64_t rank, std::string_view what) {
+  require(x.shape().rank() == rank, what, " has rank ", x.shape().rank(), "; ", rank, " is expected.");
+}
+
 std::vector<int64_t> normalize_axes(std::vector<int64_t> axes, int64_t rank) {
   for (int64_t& a : axes) a = normalize_axis(a, rank);
   std::sort(axes.begin(), axes.end());

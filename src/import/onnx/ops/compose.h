@@ -9,7 +9,8 @@ namespace rlx::onnx {
 Value cast_to(const Value& x, DType dtype);                    // nothing when it has that dtype
 Value scalar_like(OnnxNode& n, const Value& x, double value);  // a constant of x's dtype
 Value reshape_to(const Value& x, std::vector<Dim> shape);      // nothing when it has that shape
-Value unsqueeze(const Value& x, std::vector<int64_t> axes);    // axes of the result, any order
+void require_rank(const Value& x, int64_t rank, std::string_view what);
+Value unsqueeze(const Value& x, std::vector<int64_t> axes);  // axes of the result, any order
 Value squeeze(const Value& x, std::vector<int64_t> axes);
 Value expand_to(const Value& x, const Shape& shape);
 Value swap_last_two(const Value& x);

@@ -65,7 +65,7 @@ Built matmul_n_bits(OnnxNode& n) {
   if (bits != 2 && bits != 4 && bits != 8) n.unsupported(str("Weights of ", bits, " bits are not supported."));
   require(block >= 1 && k >= 1 && columns >= 1, "K (", k, "), N (", columns, ") and block_size (", block,
           ") must be positive.");
-  const int64_t blocks = (k + block - 1) / block, row_bytes = blocks * block * bits / 8;
+  const int64_t blocks = (k - 1) / block + 1, row_bytes = checked_mul(checked_mul(blocks, block), bits) / 8;
   const Tensor packed = n.known(1), scales = n.known(2).cast(DType::F32);
   require(packed.dtype() == DType::U8 && packed.num_elements() == checked_mul(columns, row_bytes), "B has ",
           packed.num_elements(), " bytes; ", columns, " times ", row_bytes, " are expected.");
@@ -152,6 +152,8 @@ Built gather_block_quantized(OnnxNode& n) {
   const int64_t bits = bytes ? n.attr("bits", 4) : 8;
   require(bits == 2 || bits == 4 || bits == 8, "bits (", bits, ") is not 2, 4 or 8.");
   require(block >= 1, "block_size (", block, ") is less than 1.");
+  require_rank(n.input(2), rank, "scales");
+  if (n.has(3)) require_rank(n.input(3), rank, "zero_points");
   if (from == axis) n.unsupported("Gathering along the axis of the blocks is not supported.");
   const auto gathered = [&](const Value& x) { return ops::gather(x, indices, {.axis = from}); };
   const Value codes = unpacked(n, gathered(table), bits);

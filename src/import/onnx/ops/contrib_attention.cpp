@@ -58,10 +58,11 @@ void add_bias(Attention& a, const std::optional<Value>& bias) {
 Built self_attention(OnnxNode& n, const Value& projected, int64_t mask, int64_t past, int64_t bias) {
   if (n.attr("do_rotary", false)) n.unsupported("Rotary embeddings inside this op are not supported.");
   if (n.attr("past_present_share_buffer", false)) n.unsupported("A past that shares its buffer is not supported.");
+  require_rank(projected, 3, "The input");
   const int64_t heads = n.required_int("num_heads");
   const int64_t all = projected.shape()[2].value();
   const std::vector<int64_t> widths = n.attr("qkv_hidden_sizes", std::vector<int64_t>(3, all / 3));
-  require(widths.size() == 3 && widths[0] + widths[1] + widths[2] == all, "The widths ", widths,
+  require(widths.size() == 3 && checked_add(checked_add(widths[0], widths[1]), widths[2]) == all, "The widths ", widths,
           " of Q, K and V do not add up to ", all, ".");
   Attention a{.q = part(projected, 2, 0, widths[0]),
               .k = part(projected, 2, widths[0], widths[1]),
@@ -78,7 +79,7 @@ Built self_attention(OnnxNode& n, const Value& projected, int64_t mask, int64_t 
   }
   if (n.has(past)) {
     const Value both_pasts = n.input(past);
-    require(both_pasts.shape().rank() == 5, "The past has rank ", both_pasts.shape().rank(), "; 5 is expected.");
+    require_rank(both_pasts, 5, "The past");
     a.offset = both_pasts.shape()[3];
     a.k = ops::concat(Values{squeeze(part(both_pasts, 0, 0, 1), {0}), a.k}, {.axis = 2});
     a.v = ops::concat(Values{squeeze(part(both_pasts, 0, 1, 1), {0}), a.v}, {.axis = 2});
@@ -114,13 +115,14 @@ Built multi_head_attention(OnnxNode& n) {
   if (n.wants(3)) n.unsupported("The output of Q times K is not supported.");
   const int64_t heads = n.required_int("num_heads");
   const Value query = n.input(0);
+  const bool all_packed = query.shape().rank() == 5;
+  if (!all_packed) require_rank(query, 3, "The query");
   const Dim batch = query.shape()[0], length = query.shape()[1];
   // One of several tensors that lie side by side in axis 3 of [batch, length, heads, count, width].
   const auto unpacked = [&](const Value& x, int64_t i) {
     const Shape& s = x.shape();
-    return reshape_to(part(x, 3, i, 1), {s[0], s[1], s[2].value() * s[4].value()});
+    return reshape_to(part(x, 3, i, 1), {s[0], s[1], checked_mul(s[2].value(), s[4].value())});
   };
-  const bool all_packed = query.shape().rank() == 5;
   const bool pair_packed = !all_packed && n.input(1).shape().rank() == 5;
   const bool ready = !all_packed && !pair_packed && n.input(1).shape().rank() == 4;  // keys and values in heads
   Attention a{.q = all_packed ? unpacked(query, 0) : query,
@@ -133,6 +135,8 @@ Built multi_head_attention(OnnxNode& n) {
               .flat = true,
               .heads = heads,
               .kv_heads = heads};
+  if (!ready) require_rank(a.k, 3, "The key");
+  if (!ready) require_rank(a.v, 3, "The value");
   if (n.has(3)) {
     const Value bias = n.input(3);
     int64_t at = 0;
@@ -153,6 +157,7 @@ Built multi_head_attention(OnnxNode& n) {
     if (!ready) a.v = split_heads(a.v, heads);
   }
   if (n.has(6)) {
+    require_rank(n.input(6), 4, "past_key");
     a.offset = n.input(6).shape()[2];
     a.k = ops::concat(Values{n.input(6), a.k}, {.axis = 2});
   }
@@ -179,6 +184,7 @@ struct Cache {
 Value appended(OnnxNode& n, int64_t i, const Value& rows, const Cache& c) {
   if (!n.has(i)) return rows;
   Value cache = n.input(i);
+  require_rank(cache, 4, "The cache");
   const Shape& s = cache.shape();
   if (!(s[2] == c.capacity)) {
     const Value rest =
@@ -198,10 +204,12 @@ Built group_query_attention(OnnxNode& n) {
               .v = n.input(0),
               .heads = n.required_int("num_heads"),
               .kv_heads = n.required_int("kv_num_heads")};
-  require(a.kv_heads >= 1 && a.heads % a.kv_heads == 0, "kv_num_heads (", a.kv_heads, ") does not divide num_heads (",
-          a.heads, ").");
+  require(a.kv_heads >= 1 && a.heads >= 1 && a.heads % a.kv_heads == 0, "kv_num_heads (", a.kv_heads,
+          ") does not divide num_heads (", a.heads, ").");
+  require_rank(a.q, 3, "The query");
+  if (n.has(3)) require_rank(n.input(3), 4, "past_key");
   const int64_t all = a.q.shape()[2].value();
-  const int64_t width = n.has(1) ? all / a.heads : all / (a.heads + 2 * a.kv_heads);
+  const int64_t width = n.has(1) ? all / a.heads : all / checked_add(a.heads, checked_mul(2, a.kv_heads));
   if (n.has(1)) {
     a.k = n.input(1);
     a.v = n.input(2);
@@ -222,7 +230,8 @@ Built group_query_attention(OnnxNode& n) {
 
   if (n.attr("do_rotary", false)) {
     Rotary r{.cos = n.input(7), .sin = n.input(8), .width = width, .interleaved = n.attr("rotary_interleaved", false)};
-    r.rotated = 2 * r.cos.shape()[1].value();
+    require_rank(r.cos, 2, "cos_cache");
+    r.rotated = checked_mul(2, r.cos.shape()[1].value());
     const Value steps = reshape_to(count_up(n, length), {1, length});
     r.positions = n.has(9) ? n.input(9) : reshape_to(cast_to(cache.before, DType::I64), {batch, 1}) + steps;
     a.q = rotate(n, a.q, r);
@@ -262,7 +271,8 @@ Built rotary_embedding(OnnxNode& n) {
   const Value x = n.input(0), cos = n.input(2);
   const int64_t rank = x.shape().rank();
   require(rank == 3 || rank == 4, "The input has rank ", rank, "; 3 or 4 is expected.");
-  const int64_t rotated = 2 * cos.shape()[1].value(), heads = n.attr("num_heads", 0);
+  require_rank(cos, 2, "cos_cache");
+  const int64_t rotated = checked_mul(2, cos.shape()[1].value()), heads = n.attr("num_heads", 0);
   int64_t width = rotated;
   if (rank == 4) {
     width = x.shape()[3].value();

@@ -101,7 +101,7 @@ Built group_normalization(OnnxNode& n) {
 Built skip_layer_norm(OnnxNode& n, bool centered, int64_t beta_input, int64_t bias_input) {
   Value sum = n.input(0) + n.input(1);
   if (n.has(bias_input)) sum = sum + n.input(bias_input);
-  const int64_t axis = sum.shape().rank() - 1;
+  const int64_t axis = normalize_axis(-1, sum.shape().rank());
   const float eps = n.attr("epsilon", 1e-12f);
   const std::optional<Value> beta =
       beta_input >= 0 && n.has(beta_input) ? std::optional(n.input(beta_input)) : std::nullopt;
@@ -117,7 +117,7 @@ Built skip_simplified_layer_normalization(OnnxNode& n) { return skip_layer_norm(
 // The sum of the embeddings of words, positions and segments, normalised.
 Built embed_layer_normalization(OnnxNode& n) {
   const Value ids = n.input(0);
-  require(ids.shape().rank() == 2, "input_ids has rank ", ids.shape().rank(), "; 2 is expected.");
+  require_rank(ids, 2, "input_ids");
   const Dim batch = ids.shape()[0], length = ids.shape()[1];
   Value sum = ops::gather(n.input(2), ids, {.axis = 0});
   const Value positions = n.input(3);
