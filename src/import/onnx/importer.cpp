@@ -305,6 +305,9 @@ std::vector<std::string_view> Importer::reads(const NodeProto& node) {
       const std::vector<std::string_view>& inner = free_names(*g);
       names.insert(names.end(), inner.begin(), inner.end());
     }
+  if (node.op_type == "Gradient")  // the one op that reads a value by an attribute
+    for (const AttributeProto& a : node.attributes)
+      if (a.name == "y") names.push_back(a.s);
   return names;
 }
 

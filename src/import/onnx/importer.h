@@ -84,6 +84,8 @@ class Importer {
   // Answers demands from now on; without one they are errors.
   void set_observer(Observer* observer) { observer_ = observer; }
 
+  Item lookup(std::string_view name, const Frame& frame) const;  // throws on an unknown name
+
   Item item(const Value& value, ElemType elem = ElemType::kUndefined);  // undefined: as the dtype says
   Item item(const HostValue& value);
   Value value(const Item& item);  // throws unless it is a tensor
@@ -117,7 +119,6 @@ class Importer {
   std::vector<Item> build(const NodeProto& node, Frame& frame);
   std::vector<Item> call_function(const FunctionProto& function, const NodeProto& node, Frame& frame);
   void add_initializers(const GraphProto& graph, Frame& frame);
-  Item lookup(std::string_view name, const Frame& frame) const;
   void satisfy(const Demand& demand);
   bool is_constant(ValueId id);
   void find_demands(ValueId id, std::vector<ValueId>& out, std::unordered_set<ValueId>& seen) const;

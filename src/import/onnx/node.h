@@ -55,6 +55,8 @@ class OnnxNode {
   std::vector<int64_t> required_ints(std::string_view name) const;
   HostValue tensor_attr(std::string_view name) const;  // throws when it is not there
   const GraphProto& graph_attr(std::string_view name) const;
+  // A value that an attribute names (Gradient).
+  Item named(std::string_view name) const { return importer_.lookup(name, frame_); }
   const AttributeProto* find_attr(std::string_view name) const;  // function arguments resolved; null: not given
 
   // Values of the graph that many builders need.

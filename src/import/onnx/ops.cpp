@@ -47,7 +47,7 @@ const std::vector<Domain>& domains() {
       // clang-format on
       domain("ai.onnx.ml", {ml_rows(), trees_rows()}),
       domain("ai.onnx.preview", {preview_rows()}),
-      domain("ai.onnx.preview.training", {training_rows()}),
+      domain("ai.onnx.preview.training", {gradient_rows(), training_rows()}),
       domain("com.microsoft", {contrib_attention_rows(), contrib_norm_rows(), contrib_quantized_rows(), contrib_rows()}),
   };
   return all;

@@ -17,6 +17,7 @@ Rows control_flow_rows();
 Rows conv_rows();
 Rows einsum_rows();
 Rows elementwise_rows();
+Rows gradient_rows();
 Rows image_rows();
 Rows index_rows();
 Rows loss_rows();
