@@ -40,4 +40,20 @@ void require_shape(const TensorType& type, const Shape& shape, std::string_view 
   require(same, what, " shape (", type.shape, ") is not ", shape, ".");
 }
 
+void require_within(const TensorType& type, const TensorType& outer, int64_t axis, std::string_view what) {
+  for (int64_t a = 0; a < type.rank(); ++a) {
+    const Dim &own = type.dim(a), &limit = outer.dim(a);
+    const bool comparable = own.scale() == limit.scale() && (own.is_static() || own.symbol_id() == limit.symbol_id());
+    require(a == axis || !comparable || own.offset() <= limit.offset(), what, " shape (", type.shape,
+            ") is larger than ", outer.shape, " along axis ", a, ".");
+  }
+}
+
+int64_t index_depth(const TensorType& indices, int64_t rank) {
+  const Dim& depth = indices.dim(indices.rank() - 1);
+  require(depth.is_static(), "Last size (", depth, ") of the indices is not a number.");
+  require(depth.value() <= rank, "Indices of (", depth, ") numbers are more than the ", rank, " axes.");
+  return depth.value();
+}
+
 }  // namespace rlx::ops

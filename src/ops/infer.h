@@ -18,6 +18,10 @@ void require_rank(const TensorType& type, int64_t rank, std::string_view what);
 // Equal sizes, or one of them a symbol and the other a number (known only when bound).
 void require_same_dim(const Dim& a, const Dim& b, std::string_view what);
 void require_shape(const TensorType& type, const Shape& shape, std::string_view what);
+// Same rank, and no size but the axis's is larger than `outer`'s, as far as that is known.
+void require_within(const TensorType& type, const TensorType& outer, int64_t axis, std::string_view what);
+// How many axes the last axis of `indices` indexes: at most `rank`.
+int64_t index_depth(const TensorType& indices, int64_t rank);
 
 // The record of an element-wise op of two broadcast operands.
 constexpr OpDef elementwise_pair(std::string_view name, Types (*rule)(const InferCall&), bool commutative,

@@ -12,6 +12,9 @@
 #include "rlx/ops/leaves.h"
 #include "rlx/ops/narrow.h"
 #include "rlx/ops/reshape.h"
+#include "rlx/ops/resize.h"
+#include "rlx/ops/resize_nearest_2x.h"
+#include "rlx/ops/slice.h"
 #include "rlx/ops/transpose.h"
 
 namespace rlx::passes {
@@ -35,6 +38,8 @@ class Simplifier {
     if (node.op == &ops::reshape) return reshape(node);
     if (node.op == &ops::transpose) return transpose(node);
     if (node.op == &ops::narrow) return narrow(node);
+    if (node.op == &ops::slice) return slice(node);
+    if (node.op == &ops::resize) return resize(node);
     if (node.op == &ops::cast || node.op == &ops::expand) return same_type(node);
     if (node.op == &ops::concat && node.inputs.size() == 1) return same_type(node);
     if (node.op == &ops::add || node.op == &ops::sub || node.op == &ops::mul || node.op == &ops::div)
@@ -88,6 +93,46 @@ class Simplifier {
     const Value source = built(inner.inputs[0]);
     return Values{ops::narrow(
         source, {.axis = axis, .start = checked_add(first.start.value(), attrs.start.value()), .len = attrs.len})};
+  }
+
+  // A slice of one axis without gaps is a narrow, one of none is its operand.
+  std::optional<Values> slice(const Node& node) {
+    const auto& [start, step, len] = node.attrs.as<ops::SliceAttrs>();
+    std::optional<size_t> cut;
+    for (size_t a = 0; a < start.size(); ++a) {
+      const bool gapless = step[a] == 1 || len[a].is(1);
+      if (start[a].is(0) && gapless && len[a] == type(node.inputs[0]).dim(static_cast<int64_t>(a))) continue;
+      if (cut || !gapless) return std::nullopt;
+      cut = a;
+    }
+    if (!cut) return operand(node, 0);
+    const Dim first = len[*cut].is(0) ? Dim(0) : start[*cut];
+    return Values{
+        ops::narrow(rw_.in(node.inputs[0]), {.axis = static_cast<int64_t>(*cut), .start = first, .len = len[*cut]})};
+  }
+
+  // Element i of a doubled axis is element i / 2 of x.
+  static bool takes_half(const ops::ResizeAttrs& a) {
+    using ops::ResizeCoordinate;
+    using ops::ResizeNearest;
+    if (a.mode != ops::ResizeMode::kNearest) return false;
+    if (a.coordinate == ResizeCoordinate::kAsymmetric)
+      return a.nearest == ResizeNearest::kFloor || a.nearest == ResizeNearest::kRoundPreferFloor;
+    return (a.coordinate == ResizeCoordinate::kHalfPixel || a.coordinate == ResizeCoordinate::kPytorchHalfPixel ||
+            a.coordinate == ResizeCoordinate::kHalfPixelSymmetric) &&
+           (a.nearest == ResizeNearest::kRoundPreferFloor || a.nearest == ResizeNearest::kRoundPreferCeil);
+  }
+
+  std::optional<Values> resize(const Node& node) {
+    const auto& a = node.attrs.as<ops::ResizeAttrs>();
+    const TensorType& x = type(node.inputs[0]);
+    if (x.rank() != 4 || !takes_half(a)) return std::nullopt;
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t scale = i < 2 ? 1 : 2;
+      if (a.sizes[static_cast<size_t>(i)] != rw_.out().symbols().mul(x.dim(i), scale)) return std::nullopt;
+      if (!a.scales.empty() && a.scales[static_cast<size_t>(i)] != static_cast<float>(scale)) return std::nullopt;
+    }
+    return Values{ops::resize_nearest_2x(rw_.in(node.inputs[0]))};
   }
 
   bool is_constant(ValueId old, double number) {

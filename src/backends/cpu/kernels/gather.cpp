@@ -1,9 +1,9 @@
 #include "rlx/ops/gather.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
+#include "backends/cpu/kernels/indices.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/movement_loops.h"
 #include "backends/cpu/simd/convert.h"
@@ -17,28 +17,6 @@ namespace {
 
 int64_t element_bytes(const View& x) { return static_cast<int64_t>(size_of(x.dtype)); }
 
-// Indices I32 or I64, with the ends checked as the oracle checks them.
-class Indices {
- public:
-  Indices(const View& v, int64_t size) : data_(v.data), wide_(v.dtype == DType::I64), size_(size) {}
-  int64_t raw(int64_t k) const {
-    return wide_ ? reinterpret_cast<const int64_t*>(data_)[k] : reinterpret_cast<const int32_t*>(data_)[k];
-  }
-  // Negative ones count from the end, once; -1: out of range.
-  int64_t at(int64_t k) const {
-    const int64_t i = raw(k);
-    return i < -size_ || i >= size_ ? -1 : i < 0 ? i + size_ : i;
-  }
-  [[noreturn]] void fail_at(int64_t k) const {
-    fail(ErrorKind::kRuntime, str("Index (", raw(k), ") is out of range for size (", size_, ")."));
-  }
-
- private:
-  const std::byte* data_;
-  bool wide_;
-  int64_t size_;
-};
-
 }  // namespace
 
 void gather(const Call& call) {
@@ -46,25 +24,23 @@ void gather(const Call& call) {
   const auto [outer, cols, inner] = host::split_at(table.sizes, call.attrs<ops::GatherAttrs>().axis);
   const int64_t count = call.input(1).elements(), size = cols;  // clang 14 cannot capture a structured binding
   const int64_t bytes = inner * element_bytes(table);
-  const Indices indices(call.input(1), size);
+  const Indices indices(call.input(1));
   const bool streaming = outer * count * bytes >= kStreamBytes && rows_stream_well(y.data, bytes, bytes);
   const int64_t ahead = rows_ahead(std::max<int64_t>(1, bytes));
-  std::atomic<int64_t> first_bad = count;  // all threads together report the one that the oracle meets first
+  FirstFault fault;
   const int64_t grain = std::max<int64_t>(1, 4 * kGrain / std::max<int64_t>(1, bytes));
   call.pool().parallel_for(0, outer * count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const std::byte* from = table.data + i / count * size * bytes;
       const int64_t stop = std::min(end, (i / count + 1) * count);
       for (int64_t k = i % count; i < stop; ++i, ++k) {
-        const int64_t index = indices.at(k);
+        const int64_t index = indices.at(k, size);
         if (index < 0) {
-          int64_t seen = first_bad.load();
-          while (k < seen && !first_bad.compare_exchange_weak(seen, k)) {
-          }
+          fault.note(k);
           continue;
         }
         if (bytes >= kCacheLine && i + ahead < stop)
-          prefetch_row(from + std::max<int64_t>(0, indices.at(k + ahead)) * bytes, bytes);
+          prefetch_row(from + std::max<int64_t>(0, indices.at(k + ahead, size)) * bytes, bytes);
         if (bytes == 4)
           std::memcpy(y.data + i * 4, from + index * 4, 4);
         else
@@ -73,7 +49,7 @@ void gather(const Call& call) {
     }
     if (streaming) stream_flush();
   });
-  if (first_bad < count) indices.fail_at(first_bad);
+  if (fault.any()) indices.fail_at(fault.first(), size);
 }
 
 // ---- sums of rows by index: every result row is summed by one thread, its updates in their order ----
@@ -88,18 +64,18 @@ void scatter(const Call& call, int64_t axis) {
   const View &dy = call.input(0), &y = call.output(0);
   const auto [outer, cols, inner] = host::split_at(y.sizes, axis);
   const int64_t count = call.input(1).elements(), size = cols, width = inner;
-  const Indices indices(call.input(1), size);
+  const Indices indices(call.input(1));
   // Counting sort: the updates of row i are order[starts[i]] … order[starts[i + 1] - 1], ascending.
   auto* starts = call.scratch_as<int32_t>();
   int32_t* order = starts + size + 2;
   std::fill(starts, starts + size + 2, 0);
   for (int64_t k = 0; k < count; ++k) {
-    const int64_t index = indices.at(k);
-    if (index < 0) indices.fail_at(k);
+    const int64_t index = indices.at(k, size);
+    if (index < 0) indices.fail_at(k, size);
     ++starts[index + 2];
   }
   for (int64_t i = 2; i < size + 2; ++i) starts[i] += starts[i - 1];
-  for (int64_t k = 0; k < count; ++k) order[starts[indices.at(k) + 1]++] = static_cast<int32_t>(k);
+  for (int64_t k = 0; k < count; ++k) order[starts[indices.at(k, size) + 1]++] = static_cast<int32_t>(k);
 
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)), element = element_bytes(y);
   const int64_t bytes = width * element;

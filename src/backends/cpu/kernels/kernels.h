@@ -163,15 +163,30 @@ void concat(const Call& call);
 void expand(const Call& call);
 void kv_append(const Call& call);
 void narrow(const Call& call);
+void pad(const Call& call);
+bool resize_supports(const Signature& s);
+int64_t resize_scratch(const Signature& s, int threads);
+void resize(const Call& call);
+bool resize_nearest_supports(const Signature& s);
+int64_t resize_nearest_scratch(const Signature& s, int threads);
+void resize_nearest(const Call& call);
 void resize_nearest_2x(const Call& call);
+void slice(const Call& call);
 void transpose(const Call& call);
 
 bool scatter_supports(const Signature& s);
 void gather(const Call& call);
 int64_t gather_backward_scratch(const Signature& s, int threads);
 void gather_backward(const Call& call);
+void gather_elements(const Call& call);
+void gather_nd(const Call& call);
 int64_t scatter_add_scratch(const Signature& s, int threads);
 void scatter_add(const Call& call);
+bool scatter_elements_supports(const Signature& s);
+bool scatter_nd_supports(const Signature& s);
+int64_t scatter_updates_scratch(const Signature& s, int threads);
+void scatter_elements(const Call& call);
+void scatter_nd(const Call& call);
 
 // Convolutions: the weight packed once where it is known when compiled ("packed").
 bool conv_packed_supports(const Signature& s);
@@ -190,6 +205,11 @@ int64_t conv_transpose2d_packed_scratch(const Signature& s, int threads);
 void conv_transpose2d_packed(const Call& call);
 int64_t conv_transpose2d_scratch(const Signature& s, int threads);
 void conv_transpose2d(const Call& call);
+
+bool grid_sample_supports(const Signature& s);
+void grid_sample(const Call& call);
+bool roi_align_supports(const Signature& s);
+void roi_align(const Call& call);
 
 int64_t pool_scratch(const Signature& s, int threads);
 void pool_max(const Call& call);

@@ -5,6 +5,7 @@
 #include "core/thread_pool.h"
 #include "rlx/ops/concat.h"
 #include "rlx/ops/narrow.h"
+#include "rlx/ops/slice.h"
 #include "rlx/ops/transpose.h"
 
 namespace rlx::cpu {
@@ -72,6 +73,23 @@ void resize_nearest_2x(const Call& call) {
       double_row(y.data + 2 * r * to, y.data + (2 * r + 1) * to, x.data + r * from, element, width, streaming);
     if (streaming) stream_flush();
   });
+}
+
+void slice(const Call& call) {
+  const auto& attrs = call.attrs<ops::SliceAttrs>();
+  const View &x = call.input(0), &y = call.output(0);
+  int64_t from[kMostAxes], to[kMostAxes], first = 0, x_stride = element_bytes(x), y_stride = x_stride;
+  for (int64_t d = x.rank(); d-- > 0;) {
+    const auto a = static_cast<size_t>(d);
+    first += attrs.start[a].value() * x_stride;
+    from[d] = attrs.step[a] * x_stride;
+    to[d] = y_stride;
+    x_stride *= x.dim(d);
+    y_stride *= y.dim(d);
+  }
+  StridedCopy copy(y.data, x.data + first, element_bytes(x));
+  for (int64_t d = 0; d < y.rank(); ++d) copy.add_axis(y.dim(d), from[d], to[d]);
+  copy.run(call.pool(), total_bytes(y));
 }
 
 void transpose(const Call& call) {

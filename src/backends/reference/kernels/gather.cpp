@@ -4,18 +4,14 @@
 #include <cstring>
 #include <vector>
 
+#include "backends/host/index.h"
 #include "backends/reference/kernels/kernels.h"
 
 namespace rlx::reference {
 
 namespace {
 
-// Negative indices count from the end, once; what is then out of range is a fault of the data.
-int64_t checked_index(int64_t index, int64_t size) {
-  if (index < -size || index >= size)
-    fail(ErrorKind::kRuntime, str("Index (", index, ") is out of range for size (", size, ")."));
-  return index < 0 ? index + size : index;
-}
+using host::checked_index;
 
 // d[o, idx[k], t] += dy[o, k, t], k ascending. T is the type of the sums: they are rounded once, at the end.
 template <class T, class X, class Set>

@@ -5,6 +5,7 @@
 #include "backends/reference/kernels/kernels.h"
 #include "rlx/ops/concat.h"
 #include "rlx/ops/narrow.h"
+#include "rlx/ops/slice.h"
 #include "rlx/ops/transpose.h"
 
 namespace rlx::reference {
@@ -18,12 +19,12 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
-// Result element at each index is the operand's at sum(index[d] * strides[d]).
-void copy_strided(const Call& call, const std::vector<int64_t>& strides) {
+// Result element at each index is the operand's at first + sum(index[d] * strides[d]).
+void copy_strided(const Call& call, const std::vector<int64_t>& strides, int64_t first = 0) {
   const View &x = call.input(0), &y = call.output(0);
   const size_t size = size_of(x.dtype);
   std::vector<int64_t> index(strides.size(), 0);
-  int64_t from = 0;
+  int64_t from = first;
   const int64_t n = y.elements();
   for (int64_t i = 0; i < n; ++i) {
     copy_bytes(y.data + static_cast<size_t>(i) * size, x.data + static_cast<size_t>(from) * size, size);
@@ -93,6 +94,17 @@ void resize_nearest_2x(const Call& call) {
     const int64_t from = (plane * (height / 2) + row / 2) * (width / 2) + col / 2;
     copy_bytes(y.data + static_cast<size_t>(i) * size, x.data + static_cast<size_t>(from) * size, size);
   }
+}
+
+void slice(const Call& call) {
+  const auto& attrs = call.attrs<ops::SliceAttrs>();
+  std::vector<int64_t> strides = strides_of(call.input(0));
+  int64_t first = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    first += attrs.start[d].value() * strides[d];
+    strides[d] *= attrs.step[d];
+  }
+  copy_strided(call, strides, first);
 }
 
 void transpose(const Call& call) {
