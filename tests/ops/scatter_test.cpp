@@ -24,10 +24,10 @@ OP_CASES(scatter_elements) {
   add({x, Tensor::i64({1, 2}, {1, -2}), u}, {.axis = 1}).expect({Tensor::f32({1, 5}, {1, 1.5, 3, 2.25, 5})}, kExact);
   // Twice the same place: the later one wins, or both count.
   const Tensor twice = Tensor::i64({1, 2}, {1, 1});
-  const float expected[] = {2.25, 5.75, 6.75, 2.25, 1.5};
+  const float results[] = {2.25, 5.75, 6.75, 2.25, 1.5};
   for (size_t r = 0; r < 5; ++r)
     add({x, twice, u}, {.axis = 1, .reduction = kReductions[r]})
-        .expect({Tensor::f32({1, 5}, {1, expected[r], 3, 4, 5})}, kExact);
+        .expect({Tensor::f32({1, 5}, {1, results[r], 3, 4, 5})}, kExact);
   add({Tensor::f32({3}, {1, kNan, 3}), Tensor::i32({3}, {0, 1, 2}), Tensor::f32({3}, {kNan, 1, 4})},
       {.reduction = ScatterReduction::kMax})
       .expect({Tensor::f32({3}, {kNan, kNan, 4})}, kExact);
@@ -163,7 +163,8 @@ TEST(Scatter, WorksInPlace) {
       const Tensor expected = apart.run(inputs).at("y");
       for (const char* device : {"reference", "cpu"}) {
         Executable exe = compile(g, {.device = device, .verify_plan = true, .poison = true});
-        EXPECT_TRUE(near(exe.run(inputs).at("y"), expected, d == DType::F32 ? kAccumulation : kHalf));
+        EXPECT_TRUE(near(exe.run(inputs).at("y"), expected, d == DType::F32 ? kAccumulation : kHalf))
+            << device << " " << name_of(r);
         EXPECT_GE(exe.plan().in_place_results, 2);
       }
     }

@@ -61,7 +61,7 @@ TEST(Slice, StartsAndLengthsMayBeSymbols) {
   g.output(back, "y");
   for (const char* device : {"reference", "cpu"}) {
     Executable exe = compile(g, {.device = device});
-    for (const int64_t rows : {2, 1, 0}) {
+    for (const int64_t rows : {2, 1, 5}) {
       const Tensor in = Rng(1).tensor({rows, 3});
       const Tensor out = exe.run({{"x", in}}).at("y");
       ASSERT_EQ(out.sizes(), in.sizes());

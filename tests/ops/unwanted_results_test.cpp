@@ -63,6 +63,10 @@ TEST(DataFaults, AreRuntimeErrors) {
               run(ops::gather_backward, {one, bad}, {.axis = 0, .table_shape = {3}});
             }),
             ErrorKind::kRuntime);
+  EXPECT_EQ(kind_of([&] { run(ops::gather_elements, {table, bad}); }), ErrorKind::kRuntime);
+  EXPECT_EQ(kind_of([&] { run(ops::gather_nd, {table, bad}); }), ErrorKind::kRuntime);
+  EXPECT_EQ(kind_of([&] { run(ops::scatter_elements, {table, bad, one}); }), ErrorKind::kRuntime);
+  EXPECT_EQ(kind_of([&] { run(ops::scatter_nd, {table, bad, one.reshaped({})}); }), ErrorKind::kRuntime);
   const Tensor logits = table.reshaped({1, 3});
   EXPECT_EQ(kind_of([&] { run(ops::softmax_cross_entropy_with_logits, {logits, bad}); }), ErrorKind::kRuntime);
   EXPECT_EQ(kind_of([&] { run(ops::softmax_cross_entropy_backward, {logits, bad, one}); }), ErrorKind::kRuntime);

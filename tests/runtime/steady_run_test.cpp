@@ -122,6 +122,45 @@ TEST(SteadyRun, AllocatesNothingInCpuAttentionAndDataMovement) {
   EXPECT_EQ(allocations(), before);
 }
 
+TEST(SteadyRun, MovesByPlaceAndResizesAllocateNothing) {
+  for (const DType d : {DType::F32, DType::F16}) {
+    Graph g;
+    const Value x = g.input("x", {{2, 6, 20, 30}, d}), at = g.input("at", {{2, 6, 20, 30}, DType::I32});
+    const Value grid = g.input("grid", {{2, 7, 9, 2}, DType::F32}), rois = g.input("rois", {{3, 4}, DType::F32});
+    const std::vector<Dim> larger = {2, 6, 33, 47}, volume = {2, 9, 33, 47};
+    const Value updates = ops::gather_elements(x, at, {.axis = 2});
+    const Value places = ops::narrow(at, {.axis = 3, .start = 0, .len = 3});
+    const Value outputs[] = {
+        ops::pad(x, {.before = {0, 1, 2, 3}, .after = {1, 0, 0, -4}}),
+        ops::pad(x, {.mode = ops::PadMode::kReflect, .before = {0, 1, 2, 3}, .after = {1, 0, 0, -4}}),
+        ops::slice(x, {.start = {1, 0, 19, 1}, .step = {-1, 1, -2, 3}, .len = {2, 6, 10, 9}}),
+        ops::gather_nd(x, places),
+        ops::scatter_elements(x, at, updates, {.axis = 1}),
+        ops::scatter_elements(x, at, updates, {.axis = 3, .reduction = ops::ScatterReduction::kAdd}),
+        ops::scatter_nd(x, places, ops::gather_nd(x, places), {.reduction = ops::ScatterReduction::kAdd}),
+        ops::resize(x, {.sizes = larger}),
+        ops::resize(x, {.sizes = larger, .mode = ops::ResizeMode::kLinear}),
+        ops::resize(x, {.sizes = volume, .mode = ops::ResizeMode::kCubic, .antialias = true}),
+    };
+    int i = 0;
+    for (const Value& y : outputs) g.output(y, str("y", i++));
+    if (d == DType::F32) {
+      g.output(ops::grid_sample(x, grid), "sampled");
+      g.output(ops::roi_align(x, rois, g.input("image", {{3}, DType::I64}), {.output_height = 4}), "aligned");
+    }
+    Executable exe = compile(g, {.device = "cpu", .threads = 2});
+    Rng rng(1);
+    std::vector<Tensor> inputs = {rng.tensor({2, 6, 20, 30}, d), rng.integers({2, 6, 20, 30}, -2, 1),
+                                  rng.tensor({2, 7, 9, 2}), rng.uniform_tensor({3, 4}, 0, 20)};
+    if (d == DType::F32) inputs.push_back(rng.integers({3}, 0, 1, DType::I64));
+    exe.run_slots(inputs);
+    exe.run_slots(inputs);
+    const auto before = allocations();
+    for (int n = 0; n < 3; ++n) exe.run_slots(inputs);
+    EXPECT_EQ(allocations(), before) << str(d);
+  }
+}
+
 TEST(SteadyRun, QuantisedMatmulsAllocateNothing) {
   Rng rng(2);
   const auto bytes = [&](int64_t n) {

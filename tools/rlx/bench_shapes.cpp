@@ -127,6 +127,11 @@ const std::vector<BenchShape>& bench_shapes() {
          return gather(w(g, {32000, 4096}), x(g, {4096}, DType::I32));
        },
        32000},
+      {&gather_elements, "rows of 1024, 64 MiB",
+       [](Graph& g) {
+         return gather_elements(x(g, {kLarge / 1024, 1024}), x(g, {kLarge / 1024, 1024}, DType::I32, "i"), {.axis = 1});
+       },
+       1024},
       {&gelu, "64 MiB", [](Graph& g) { return gelu(x(g, {kLarge})); }},
       {&layer_norm, "rows of 768, 48 MiB",
        [](Graph& g) {
@@ -140,6 +145,10 @@ const std::vector<BenchShape>& bench_shapes() {
        [](Graph& g) {
          return narrow(x(g, {8192, 2048}), {.axis = 1, .start = 512, .len = 1024});
        }},
+      {&pad, "one row and column around 64x256x256, 17 MiB",
+       [](Graph& g) {
+         return pad(x(g, {1, 64, 256, 256}), {.before = {0, 0, 1, 1}, .after = {0, 0, 1, 1}});
+       }},
       {&pool_max, "ResNet-50 3x3/2",
        [](Graph& g) {
          return pool_max(x(g, {1, 64, 112, 112}), {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
@@ -152,9 +161,32 @@ const std::vector<BenchShape>& bench_shapes() {
        [](Graph& g) {
          return reduce_sum(x(g, {kLarge / 1024, 1024}), {.axes = {0}});
        }},
+      {&resize, "linear 64x128x128 to 256x256",
+       [](Graph& g) {
+         return resize(x(g, {1, 64, 128, 128}), {.sizes = {1, 64, 256, 256}, .mode = ResizeMode::kLinear});
+       }},
+      {&resize, "cubic 3x1080x1920 to 540x960",
+       [](Graph& g) {
+         return resize(x(g, {1, 3, 1080, 1920}), {.sizes = {1, 3, 540, 960}, .mode = ResizeMode::kCubic});
+       }},
+      {&resize, "nearest 64x64x64 to 256x256",
+       [](Graph& g) {
+         return resize(x(g, {1, 64, 64, 64}), {.sizes = {1, 64, 256, 256}});
+       }},
       {&rms_norm, "rows of 4096, 64 MiB",
        [](Graph& g) {
          return rms_norm(x(g, {4096, 4096}), w(g, {4096}));
+       }},
+      {&scatter_elements, "add, rows of 1024, 64 MiB",
+       [](Graph& g) {
+         const Value updates = x(g, {kLarge / 1024, 1024}, DType::F32, "u");
+         return scatter_elements(x(g, {kLarge / 1024, 1024}), x(g, {kLarge / 1024, 1024}, DType::I32, "i"), updates,
+                                 {.axis = 1, .reduction = ScatterReduction::kAdd});
+       },
+       1024},
+      {&slice, "every second column, 64 MiB read as 32",
+       [](Graph& g) {
+         return slice(x(g, {8192, 2048}), {.start = {0, 0}, .step = {1, 2}, .len = {8192, 1024}});
        }},
       {&softmax, "BERT-base scores",
        [](Graph& g) {

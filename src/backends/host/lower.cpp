@@ -245,18 +245,22 @@ class Lowering {
 
   // Which results may be computed in an operand's bytes.
   void add_sharing(const OpDef& op, const ProgramStep& step, plan::Step& planned) const {
-    const auto try_share = [&](int32_t written, int32_t read) {
+    // `operands`: those that the kernel may find overwritten. The same value may be another operand too.
+    const auto try_share = [&](int32_t written, int32_t read, uint32_t operands) {
+      for (size_t i = 0; i < step.inputs.size(); ++i)
+        if (step.inputs[i] == read && (i >= 32 || (operands >> i & 1) == 0)) return;
       const TensorType &w = program_.values[static_cast<size_t>(written)].type,
                        &r = program_.values[static_cast<size_t>(read)].type;
       if (w.shape.num_elements() == r.shape.num_elements() && size_of(w.dtype) == size_of(r.dtype))
         planned.may_share.emplace_back(written, read);
     };
     for (size_t i = 0; i < step.inputs.size(); ++i)
-      if (i < 32 && (op.traits.in_place >> i & 1) && step.outputs[0] >= 0) try_share(step.outputs[0], step.inputs[i]);
+      if (i < 32 && (op.traits.in_place >> i & 1) && step.outputs[0] >= 0)
+        try_share(step.outputs[0], step.inputs[i], op.traits.in_place);
     const int from = op.traits.state_operand, to = op.traits.state_result;
     if (from >= 0 && to >= 0 && from < static_cast<int>(step.inputs.size()) &&
         to < static_cast<int>(step.outputs.size()) && step.outputs[static_cast<size_t>(to)] >= 0)
-      try_share(step.outputs[static_cast<size_t>(to)], step.inputs[static_cast<size_t>(from)]);
+      try_share(step.outputs[static_cast<size_t>(to)], step.inputs[static_cast<size_t>(from)], uint32_t{1} << from);
   }
 
   // Outputs and new states keep their bytes until the next run.

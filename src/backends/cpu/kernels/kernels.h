@@ -236,6 +236,11 @@ void grid_sample(const Call& call);
 bool roi_align_supports(const Signature& s);
 void roi_align(const Call& call);
 
+bool grid_sample_supports(const Signature& s);
+void grid_sample(const Call& call);
+bool roi_align_supports(const Signature& s);
+void roi_align(const Call& call);
+
 int64_t pool_scratch(const Signature& s, int threads);
 void pool_max(const Call& call);
 void pool_mean(const Call& call);
