@@ -220,6 +220,19 @@ case("fused_matmul_batch_b", "FusedMatMul", [f32(2, 3, 4), f32(4, 2, 5)], transB
 case("fused_matmul_batch_both", "FusedMatMul", [f32(4, 2, 3), f32(5, 2, 4)], transBatchA=1, transBatchB=1, transA=1,
      transB=1)
 
+X, W, B = f32(2, 4, 6, 7), f32(6, 2, 3, 3), f32(6)
+for function, parameters in (("Relu", None), ("Sigmoid", None), ("Tanh", None), ("LeakyRelu", [0.3]),
+                             ("HardSigmoid", [0.3, 0.4]), ("Clip", [-0.5, 1.5])):
+    extra = {"activation_params": parameters} if parameters else {}
+    case(f"fused_conv_{function.lower()}", "FusedConv", [X, W, B], constants=(1, 2), activation=function, group=2,
+         pads=[1, 0, 1, 2], strides=[2, 1], **extra)
+    extra = dict(zip(("activation_alpha", "activation_beta"), parameters)) if parameters else {}
+    if function in ("Relu", "LeakyRelu"):
+        case(f"fused_gemm_{function.lower()}", "FusedGemm", [f32(4, 3), f32(5, 4), f32(5)], transA=1, transB=1,
+             alpha=0.5, beta=2.0, activation=function, **extra)
+case("fused_conv_summand", "FusedConv", [X, W, B, f32(2, 6, 6, 7)], constants=(1, 2), activation="Relu", group=2,
+     pads=[1, 1, 1, 1])
+
 # ---- weights in blocks
 
 
@@ -281,6 +294,13 @@ for dtype in (np.uint8, np.int8):
     case(f"qlinearpool_{kind}", "QLinearGlobalAveragePool", [x, scalar(0.037), zero(9), scalar(0.0119), zero(4)])
     case(f"qlinearpool_last_{kind}", "QLinearGlobalAveragePool", [x, scalar(0.037), zero(9), scalar(0.0119), zero(4)],
          channels_last=1)
+    case(f"qlinearaveragepool_{kind}", "QLinearAveragePool", [x, scalar(0.037), zero(9), scalar(0.0219), zero(4)],
+         kernel_shape=[2, 3], pads=[1, 0, 0, 1], strides=[2, 1])
+    case(f"quantize_{kind}", "QuantizeLinear", [f32(3, 4, scale=3), scalar(0.043), zero(6)])
+    case(f"quantize_axis_{kind}", "QuantizeLinear",
+         [f32(3, 4, scale=3), np.abs(f32(4, scale=0.1)) + np.float32(0.01), codes(dtype, 4)], axis=1)
+    case(f"dequantize_{kind}", "DequantizeLinear", [codes(dtype, 3, 4), scalar(0.043), zero(6)])
+    case(f"dequantize_axis_{kind}", "DequantizeLinear", [codes(dtype, 3, 4), f32(3), codes(dtype, 3)], axis=0)
     case(f"qlinearconcat_{kind}", "QLinearConcat",
          [scalar(0.043), zero(6), codes(dtype, 2, 3), scalar(0.031), zero(1), codes(dtype, 2, 2), scalar(0.043),
           zero(6), codes(dtype, 2, 4), scalar(0.061), zero(2)], axis=1)

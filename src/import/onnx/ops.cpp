@@ -18,7 +18,8 @@ Domain domain(std::string_view name, std::initializer_list<Rows> families) {
 
 const std::vector<Domain>& domains() {
   static const std::vector<Domain> all = {
-      // clang-format off: a line per family
+      // A line per family.
+      // clang-format off
       domain("", {
           attention_rows(),
           cast_rows(),
@@ -48,7 +49,8 @@ const std::vector<Domain>& domains() {
       domain("ai.onnx.ml", {ml_rows(), trees_rows()}),
       domain("ai.onnx.preview", {preview_rows()}),
       domain("ai.onnx.preview.training", {gradient_rows(), training_rows()}),
-      domain("com.microsoft", {contrib_attention_rows(), contrib_norm_rows(), contrib_quantized_rows(), contrib_rows()}),
+      domain("com.microsoft", {contrib_attention_rows(), contrib_norm_rows(), contrib_quantize_rows(),
+                               contrib_quantized_rows(), contrib_rows()}),
   };
   return all;
 }

@@ -11,6 +11,7 @@ Rows attention_rows();
 Rows cast_rows();
 Rows contrib_attention_rows();  // contrib: of domain com.microsoft
 Rows contrib_norm_rows();
+Rows contrib_quantize_rows();
 Rows contrib_quantized_rows();
 Rows contrib_rows();
 Rows control_flow_rows();

@@ -1,9 +1,11 @@
 // Ops of ONNX Runtime's domain, com.microsoft, that exporters and its optimiser write: activations, products, weights
 // in blocks of few bits.
 #include <algorithm>
+#include <limits>
 
 #include "import/onnx/ops.h"
 #include "import/onnx/ops/compose.h"
+#include "import/onnx/ops/conv.h"
 
 namespace rlx::onnx {
 
@@ -22,7 +24,54 @@ Built quick_gelu(OnnxNode& n) {
   return alpha == 1.0f ? ops::silu(x) : x * ops::sigmoid(x * scalar_like(n, x, alpha));
 }
 
+// The activation that the optimiser fused into a product. `parameters` are those of the op of that name.
+Value activated(OnnxNode& n, const Value& x, const std::string& function, const std::vector<float>& parameters) {
+  const auto parameter = [&](size_t i, float otherwise) {
+    return scalar_like(n, x, i < parameters.size() ? parameters[i] : otherwise);
+  };
+  const auto clipped = [](const Value& v, const Value& low, const Value& high) {
+    return ops::min(ops::max(v, low), high);
+  };
+  if (function.empty()) return x;
+  if (function == "Relu") return ops::relu(x);
+  if (function == "Sigmoid") return ops::sigmoid(x);
+  if (function == "Tanh") return ops::tanh(x);
+  if (function == "LeakyRelu") {
+    const Value below = x * parameter(0, 0.01f);
+    return ops::where(ops::lt(x, scalar_like(n, x, 0)), below, x);
+  }
+  if (function == "HardSigmoid") {
+    const Value line = x * parameter(0, 0.2f) + parameter(1, 0.5f);
+    return clipped(line, scalar_like(n, x, 0), scalar_like(n, x, 1));
+  }
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (function == "Clip") return clipped(x, parameter(0, -kMost), parameter(1, kMost));
+  n.unsupported(str("Activation '", function, "' is not known."));
+}
+
 // ---- products
+
+// Conv, then a summand, then an activation.
+Built fused_conv(OnnxNode& n) {
+  const std::optional<Value> bias = n.has(2) ? std::optional(n.input(2)) : std::nullopt;
+  Value y = conv_of(n, n.input(0), n.input(1), bias);
+  if (n.has(3)) y = y + n.input(3);
+  return activated(n, y, n.attr("activation", ""), n.attr("activation_params", std::vector<float>()));
+}
+
+Built fused_gemm(OnnxNode& n) {
+  Value a = n.input(0), b = n.input(1);
+  if (n.attr("transA", false)) a = swap_last_two(a);
+  if (n.attr("transB", false)) b = swap_last_two(b);
+  Value y = ops::matmul(a, b);
+  const auto scaled = [&](const Value& x, float factor) { return factor == 1.0f ? x : x * scalar_like(n, x, factor); };
+  y = scaled(y, n.attr("alpha", 1.0f));
+  if (n.has(2)) y = y + scaled(n.input(2), n.attr("beta", 1.0f));
+  std::vector<float> parameters;
+  for (const char* name : {"activation_alpha", "activation_beta"})
+    if (n.has_attr(name)) parameters.push_back(n.attr(name, 0.0f));
+  return activated(n, y, n.attr("activation", ""), parameters);
+}
 
 // The first axis after the other batch axes: [a, b, c, M, K] -> [b, c, M, a, K].
 Value first_behind_batches(const Value& x) {
@@ -190,6 +239,8 @@ Rows contrib_rows() {
   return {
       {"BiasGelu", 1, gelu},
       {"FastGelu", 1, fast_gelu},
+      {"FusedConv", 1, fused_conv},
+      {"FusedGemm", 1, fused_gemm},
       {"FusedMatMul", 1, fused_matmul},
       {"GatherBlockQuantized", 1, gather_block_quantized},
       {"Gelu", 1, gelu},

@@ -101,10 +101,10 @@ Built attention(OnnxNode& n) {
 }
 
 Built q_attention(OnnxNode& n) {
-  const IntegerOperand x{n.input(0), n.has(6) ? std::optional(n.input(6)) : std::nullopt};
-  const IntegerOperand w{n.input(1), n.has(7) ? std::optional(n.input(7)) : std::nullopt};
+  const auto zero = [&](int64_t i) { return n.has(i) ? std::optional(n.input(i)) : std::nullopt; };
+  const Value product = matmul_integer_of(n, n.input(0), n.input(1), zero(6), zero(7));
   const Value scale = n.input(3) * n.input(4);
-  const Value projected = cast_to(integer_product(n, x, w), DType::F32) * scale + n.input(2);
+  const Value projected = cast_to(product, DType::F32) * scale + n.input(2);
   return self_attention(n, projected, 5, 8, -1);
 }
 

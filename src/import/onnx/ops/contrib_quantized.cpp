@@ -1,6 +1,7 @@
 // Quantised ops of ONNX Runtime's domain, com.microsoft.
 #include "import/onnx/ops.h"
 #include "import/onnx/ops/compose.h"
+#include "import/onnx/ops/conv.h"
 #include "import/onnx/ops/integer.h"
 
 namespace rlx::onnx {
@@ -19,7 +20,13 @@ std::optional<Value> optional_number(OnnxNode& n, int64_t i) {
 
 // Inputs i, i + 1, i + 2: codes, scale, zero point.
 Value dequantized_input(OnnxNode& n, int64_t i) {
-  return dequantized({n.input(i), optional_number(n, i + 2)}, number(n, i + 1));
+  const Value scale = number(n, i + 1);
+  return n.has(i + 2) ? ops::dequantize_linear(n.input(i), scale, number(n, i + 2))
+                      : ops::dequantize_linear(n.input(i), scale);
+}
+
+Value quantized(const Value& x, const Value& scale, const std::optional<Value>& zero, DType dtype) {
+  return zero ? ops::quantize_linear(x, scale, *zero, {.to = dtype}) : ops::quantize_linear(x, scale, {.to = dtype});
 }
 
 // Round to the codes of `dtype`; the cast takes what lies outside to the nearest one.
@@ -87,6 +94,20 @@ Built q_linear_global_average_pool(OnnxNode& n) {
   return rounded(cast_to(sum - zero, DType::F32) * factor, number(n, 4), x.dtype());
 }
 
+// The mean of the values, as codes.
+Built q_linear_average_pool(OnnxNode& n) {
+  if (n.attr("channels_last", false)) n.unsupported("Channels in the last axis are not supported.");
+  const Value x = dequantized_input(n, 0);
+  const Window w = window_of(n, x.shape(), n.required_ints("kernel_shape"));
+  const Value y = ops::pool_mean(x, {.kernel_size = w.kernel,
+                                     .stride = w.stride,
+                                     .padding = w.pads,
+                                     .dilation = w.dilation,
+                                     .ceil_mode = n.attr("ceil_mode", false),
+                                     .count_include_pad = n.attr("count_include_pad", false)});
+  return quantized(y, number(n, 3), optional_number(n, 4), n.input(0).dtype());
+}
+
 // Every operand brings its own scale and zero point.
 Built q_linear_concat(OnnxNode& n) {
   require(n.num_inputs() >= 5 && (n.num_inputs() - 2) % 3 == 0, "There are ", n.num_inputs(),
@@ -113,7 +134,7 @@ Value scaled_product(OnnxNode& n, const Value& product, const Value& scale, int6
 }
 
 Built matmul_integer_to_float(OnnxNode& n) {
-  const Value product = integer_product(n, {n.input(0), optional_number(n, 4)}, {n.input(1), optional_number(n, 5)});
+  const Value product = matmul_integer_of(n, n.input(0), n.input(1), optional_number(n, 4), optional_number(n, 5));
   return scaled_product(n, product, number(n, 2) * number(n, 3), 6);
 }
 
@@ -128,7 +149,7 @@ Built dynamic_quantize_matmul(OnnxNode& n) {
   const Value scale = ops::where(ops::eq(low, high), one, (high - low) / top);
   const Value point = cast_to(ops::round(ops::min(ops::max(zero - low / scale, zero), top)), DType::U8);
   const Value codes = quantized(x, scale, point, DType::U8);
-  const Value product = integer_product(n, {codes, point}, {n.input(1), optional_number(n, 3)});
+  const Value product = matmul_integer_of(n, codes, n.input(1), point, optional_number(n, 3));
   return scaled_product(n, product, scale * number(n, 2), 4);
 }
 
@@ -137,7 +158,7 @@ Built q_gemm(OnnxNode& n) {
   Value a = n.input(0), b = n.input(3);
   if (n.attr("transA", false)) a = swap_last_two(a);
   if (n.attr("transB", false)) b = swap_last_two(b);
-  Value sum = integer_product(n, {a, optional_number(n, 2)}, {b, optional_number(n, 5)});
+  Value sum = matmul_integer_of(n, a, b, optional_number(n, 2), optional_number(n, 5));
   if (n.has(6)) sum = sum + n.input(6);
   const Value scale = n.scalar(n.attr("alpha", 1.0f), DType::F32) * number(n, 1) * number(n, 4);
   if (!n.has(7)) return cast_to(sum, DType::F32) * scale;
@@ -147,30 +168,13 @@ Built q_gemm(OnnxNode& n) {
 
 }  // namespace
 
-Value integer_product(OnnxNode&, const IntegerOperand& a, const IntegerOperand& b) {
-  const auto centered = [](const IntegerOperand& o) {
-    const Value x = cast_to(o.x, DType::I32);
-    return o.zero ? x - cast_to(*o.zero, DType::I32) : x;
-  };
-  const Value left = centered(a), right = centered(b);
-  return ops::matmul(left, right);
-}
-
-Value dequantized(const IntegerOperand& a, const Value& scale) {
-  const Value x = cast_to(a.x, DType::F32);
-  return (a.zero ? x - cast_to(*a.zero, DType::F32) : x) * scale;
-}
-
-Value quantized(const Value& x, const Value& scale, const std::optional<Value>& zero, DType dtype) {
-  return rounded(x / scale, zero, dtype);
-}
-
 Rows contrib_quantized_rows() {
   return {
       {"DynamicQuantizeMatMul", 1, dynamic_quantize_matmul},
       {"MatMulIntegerToFloat", 1, matmul_integer_to_float},
       {"QGemm", 1, q_gemm},
       {"QLinearAdd", 1, q_linear_add},
+      {"QLinearAveragePool", 1, q_linear_average_pool},
       {"QLinearConcat", 1, q_linear_concat},
       {"QLinearGlobalAveragePool", 1, q_linear_global_average_pool},
       {"QLinearLeakyRelu", 1, unary<leaky_relu>},

@@ -1,8 +1,9 @@
 // Quantisation: codes of integers and small floats, and products of them.
+#include "import/onnx/ops.h"
 #include "import/onnx/ops/cast.h"
 #include "import/onnx/ops/compose.h"
 #include "import/onnx/ops/conv.h"
-#include "import/onnx/ops.h"
+#include "import/onnx/ops/integer.h"
 
 namespace rlx::onnx {
 
@@ -67,8 +68,8 @@ Built quantize_linear(OnnxNode& n) {
       .axis = axis, .block_size = block, .to = storage_of(to), .low = range.low, .high = range.high};
   if (is_int(x.dtype())) {  // int32 is allowed as well
     const Value wide = cast_to(x, scale.dtype());
-    return n.result(
-        zero ? ops::quantize_linear(wide, scale, *zero, attrs) : ops::quantize_linear(wide, scale, attrs), to);
+    return n.result(zero ? ops::quantize_linear(wide, scale, *zero, attrs) : ops::quantize_linear(wide, scale, attrs),
+                    to);
   }
   scale = cast_to(scale, x.dtype());
   return n.result(zero ? ops::quantize_linear(x, scale, *zero, attrs) : ops::quantize_linear(x, scale, attrs), to);
@@ -106,20 +107,6 @@ Built dynamic_quantize_linear(OnnxNode& n) {
   return Values{y, scale, zero_point};
 }
 
-Value matmul_integer_of(OnnxNode& n, Value a, Value b, const std::optional<Value>& a_zero,
-                        const std::optional<Value>& b_zero) {
-  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
-  if (row) a = unsqueeze(a, {0});
-  if (column) b = unsqueeze(b, {1});
-  Values operands{a, b};
-  if (a_zero || b_zero) operands.push_back(a_zero ? *a_zero : n.scalar(0, a.dtype()));
-  if (b_zero) operands.push_back(*b_zero);
-  Value y = ops::matmul_integer(operands);
-  if (column) y = squeeze(y, {-1});
-  if (row) y = squeeze(y, {column ? -1 : -2});
-  return y;
-}
-
 std::optional<Value> optional_input(OnnxNode& n, int64_t i) {
   return n.has(i) ? std::optional<Value>(n.input(i)) : std::nullopt;
 }
@@ -132,9 +119,8 @@ Built matmul_integer(OnnxNode& n) {
 Item requantize(OnnxNode& n, const Value& sums, const Value& factor, int64_t scale, int64_t zero) {
   const Value real = cast_to(sums, DType::F32) * factor;
   const Value code_scale = reshape_to(cast_to(n.input(scale), DType::F32), {});
-  return n.result(
-      ops::quantize_linear(real, code_scale, reshape_to(n.input(zero), {}), {.to = n.input(zero).dtype()}),
-      n.elem(zero));
+  return n.result(ops::quantize_linear(real, code_scale, reshape_to(n.input(zero), {}), {.to = n.input(zero).dtype()}),
+                  n.elem(zero));
 }
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero.
@@ -163,14 +149,32 @@ Built qlinear_conv(OnnxNode& n) {
 
 }  // namespace
 
+Value matmul_integer_of(OnnxNode& n, Value a, Value b, const std::optional<Value>& a_zero,
+                        const std::optional<Value>& b_zero) {
+  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
+  if (row) a = unsqueeze(a, {0});
+  if (column) b = unsqueeze(b, {1});
+  Values operands{a, b};
+  if (a_zero || b_zero) operands.push_back(a_zero ? *a_zero : n.scalar(0, a.dtype()));
+  if (b_zero) operands.push_back(*b_zero);
+  Value y = ops::matmul_integer(operands);
+  if (column) y = squeeze(y, {-1});
+  if (row) y = squeeze(y, {column ? -1 : -2});
+  return y;
+}
+
+Rows contrib_quantize_rows() {
+  return {
+      {"DequantizeLinear", 1, dequantize_linear},
+      {"QuantizeLinear", 1, quantize_linear},
+  };
+}
+
 Rows quantize_rows() {
   return {
-      {"DequantizeLinear", 10, dequantize_linear},
-      {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
-      {"MatMulInteger", 10, matmul_integer},
-      {"QLinearConv", 10, qlinear_conv},
-      {"QLinearMatMul", 10, qlinear_matmul},
-      {"QuantizeLinear", 10, quantize_linear},
+      {"DequantizeLinear", 10, dequantize_linear}, {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
+      {"MatMulInteger", 10, matmul_integer},       {"QLinearConv", 10, qlinear_conv},
+      {"QLinearMatMul", 10, qlinear_matmul},       {"QuantizeLinear", 10, quantize_linear},
   };
 }
 
