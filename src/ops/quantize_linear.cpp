@@ -7,9 +7,8 @@
 namespace rlx::ops {
 
 static void require_code_dtype(DType dtype) {
-  require(dtype == DType::I8 || dtype == DType::U8 || dtype == DType::I16 || dtype == DType::U16 ||
-              dtype == DType::I32, "Code dtype (", dtype,
-          ") is not i8, u8, i16, u16 or i32.");
+  require(dtype == DType::I8 || dtype == DType::U8 || dtype == DType::I16 || dtype == DType::U16 || dtype == DType::I32,
+          "Code dtype (", dtype, ") is not i8, u8, i16, u16 or i32.");
 }
 
 static void require_small_float(DType dtype, std::string_view what) {
@@ -32,7 +31,8 @@ static void check_scales(const InferCall& call, int64_t axis, int64_t block_size
   }
   if (call.num_inputs() < 3) return;
   require_dtype(call.input(2), codes, "Zero point");
-  require_shape(call.input(2), scale.shape, "Zero point");
+  if (block_size > 0 || !is_one_scale(scale.shape) || !is_one_scale(call.input(2).shape))
+    require_shape(call.input(2), scale.shape, "Zero point");
 }
 
 static Types infer_quantize(const InferCall& call) {

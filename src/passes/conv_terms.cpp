@@ -23,8 +23,14 @@ Value as_vector(const Value& v, PerChannel kind) {
   if (kind == PerChannel::kEach)
     for (const Dim& d : v.shape())
       if (!d.is(1)) size = d;
-  if (v.shape().rank() == 1 && v.shape()[0] == size) return v;
-  return ops::reshape(v, {.new_shape = {size}});
+  return reshaped(v, {size});
+}
+
+Value reshaped(const Value& v, const std::vector<Dim>& shape) {
+  if (v.shape() == Shape(shape)) return v;
+  const Node& node = v.graph().node_of(v.id());
+  if (node.op == &ops::reshape) return reshaped(v.graph().value(node.inputs[0]), shape);
+  return ops::reshape(v, {.new_shape = shape});
 }
 
 }  // namespace rlx::passes

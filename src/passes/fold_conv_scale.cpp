@@ -8,7 +8,6 @@
 #include "rlx/ops/binary.h"
 #include "rlx/ops/conv.h"
 #include "rlx/ops/expand.h"
-#include "rlx/ops/reshape.h"
 
 namespace rlx::passes {
 
@@ -108,13 +107,13 @@ class Folder {
     std::vector<Dim> shape(sizes.size(), 1);
     if (conv.op == &ops::conv) {
       shape[0] = count;
-      return op(w, ops::reshape(number, {.new_shape = shape}));
+      return op(w, reshaped(number, shape));
     }
     // [Cin, Cout / groups, …]: the groups lie along Cin.
     const int64_t groups = conv.attrs.as<ops::ConvTransposeAttrs>().groups;
     if (count.is(1) || groups == 1) {
       shape[1] = count;
-      return op(w, ops::reshape(number, {.new_shape = shape}));
+      return op(w, reshaped(number, shape));
     }
     std::vector<Dim> split = sizes;
     split[0] = sizes[0].value() / groups;
@@ -122,8 +121,8 @@ class Folder {
     shape.push_back(1);
     shape[0] = groups;
     shape[2] = sizes[1];
-    const Value by_group = op(ops::reshape(w, {.new_shape = split}), ops::reshape(number, {.new_shape = shape}));
-    return ops::reshape(by_group, {.new_shape = sizes});
+    const Value by_group = op(reshaped(w, split), reshaped(number, shape));
+    return reshaped(by_group, sizes);
   }
 
   Rewriter& rw_;

@@ -56,7 +56,7 @@ OP_CASES(matmul_integer) {
     std::vector<int64_t> a, b, a_zero, b_zero;
     int operands;
   };
-  const Case cases[] = {
+  const Case shapes[] = {
       {{5, 7}, {7, 3}, {}, {}, 2},
       {{5, 7}, {7, 3}, {}, {}, 3},
       {{5, 8}, {8, 3}, {1}, {1}, 4},
@@ -68,7 +68,7 @@ OP_CASES(matmul_integer) {
       {{3, 4, 12}, {3, 12, 5}, {3, 4, 1}, {3, 1, 5}, 4},
       {{2, 40000}, {40000, 3}, {2}, {3}, 4},
   };
-  for (const Case& c : cases)
+  for (const Case& c : shapes)
     for (const DType a : {DType::I8, DType::U8})
       for (const DType b : {DType::I8, DType::U8}) {
         Tensors in = {integers(c.a, low(a), high(a), a), integers(c.b, low(b), high(b), b)};
@@ -115,7 +115,7 @@ OP_CASES(conv_integer) {
     int operands;
     bool per_channel;
   };
-  const Case cases[] = {
+  const Case shapes[] = {
       {{2, 3, 7, 5}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 2}, {1, 2}, 1}, 2, false},
       {{2, 3, 7, 5}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 2}, {1, 2}, 1}, 3, false},
       {{2, 4, 9}, {6, 2, 3}, {{3}, {2}, {0, 2}, {}, 2}, 4, true},
@@ -126,7 +126,7 @@ OP_CASES(conv_integer) {
       {{1, 3, 4, 5, 6}, {5, 3, 2, 3, 2}, {{2, 3, 2}, {1, 2, 1}, {1, 0, 0, 0, 3, 1}, {2, 1, 1}, 1}, 4, true},
       {{1, 1, 3, 3}, {1, 1, 3, 3}, {{3, 3}, {1, 1}, {4, 4}, {}, 1}, 4, false},
   };
-  for (const Case& c : cases)
+  for (const Case& c : shapes)
     for (const DType x : {DType::I8, DType::U8})
       for (const DType w : {DType::I8, DType::U8}) {
         Tensors in = {integers(c.x, low(x), high(x), x), integers(c.w, low(w), high(w), w)};

@@ -113,7 +113,7 @@ OP_CASES(quantize_linear) {
   add_error({x, random({3})}, {.axis = 2}, "Axis (2) is out of range");
   add_error({x, one}, {.block_size = -1}, "block_size (-1) is negative");
   add_error({x, one, codes(DType::U8, {}, {0})}, {}, "Zero point dtype (u8) is not i8");
-  add_error({x, one, codes(DType::I8, {1}, {0})}, {}, "Zero point shape ([1]) is not []");
+  add_error({x, one, codes(DType::I8, {3}, {0, 0, 0})}, {}, "Zero point shape ([3]) is not []");
   add_error({x, one}, {.to = DType::F32}, "Code dtype (f32)");
   add_error({x, one}, {.low = 5, .high = 4}, "The range of codes (5 to 4)");
   add_error({x, one}, {.to = DType::U8, .low = -1}, "The range of codes (-1 to 255) is empty or more than u8 holds");

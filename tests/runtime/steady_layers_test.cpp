@@ -42,11 +42,27 @@ TEST(SteadyRun, LayersAllocateNothing) {
                          first_weight);
     expect_no_allocation(ops::conv_transpose, {image, rng.tensor({6, 5, 3, 3})},
                          Attrs(ops::ConvTransposeAttrs{{3, 3}, {2, 2}, {1, 1}, {}, {}, 1}), first_weight);
+    const std::vector<Tensor> fused = {image, rng.tensor({20, 6, 3, 3}), rng.tensor({20}), rng.tensor({2, 20, 9, 10})};
+    expect_no_allocation(ops::fused_conv_bias_act, fused,
+                         Attrs(ops::FusedConvBiasActAttrs{{3, 3}, {2, 2}, {1, 1}, {}, 1, ops::ActivationKind::kSilu}),
+                         first_weight);
+    expect_no_allocation(
+        ops::fused_conv_bias_act, {half, rng.tensor({6, 1, 3, 3}, DType::F16), rng.tensor({6}, DType::F16)},
+        Attrs(ops::FusedConvBiasActAttrs{{3, 3}, {}, {}, {}, 6, ops::ActivationKind::kRelu}), first_weight);
+    const Tensor codes = rng.integers({2, 6, 17, 20}, 0, 255, DType::U8);
+    expect_no_allocation(ops::conv_integer, {codes, rng.integers({20, 6, 3, 3}, -128, 127, DType::I8)}, Attrs(conv),
+                         first_weight);
+    expect_no_allocation(ops::matmul_integer, {codes, rng.integers({20, 33}, -128, 127, DType::I8)}, Attrs(),
+                         first_weight);
     expect_no_allocation(ops::lstm, {rng.tensor({2, 5, 7}), rng.tensor({4 * 9 * 7}), rng.tensor({1, 36, 9})},
                          Attrs(ops::LstmAttrs{.hidden_size = 9, .bias = false}), first_weight);
     expect_no_allocation(ops::gru, {rng.tensor({2, 5, 7}), rng.tensor({3 * 9 * 7}), rng.tensor({1, 27, 9})},
                          Attrs(ops::GruAttrs{.hidden_size = 9, .bias = false, .reset_after = false}), first_weight);
   }
+  for (const Tensor& x : {image, half})
+    expect_no_allocation(ops::quantize_linear, {x, rng.tensor({6})}, Attrs(ops::QuantizeLinearAttrs{}), 2);
+  expect_no_allocation(ops::dequantize_linear, {rng.integers({9, 64}, 0, 9, DType::I8), rng.tensor({9, 2})},
+                       Attrs(ops::DequantizeLinearAttrs{.block_size = 32}), 2);
   for (const OpDef* op : std::initializer_list<const OpDef*>{&ops::pool_max, &ops::pool_mean})
     for (const Tensor& x : {image, half})
       expect_no_allocation(*op, {x}, Attrs(ops::PoolAttrs{.kernel_size = {3, 3}, .padding = {1, 1}}), 1);

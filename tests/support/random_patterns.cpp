@@ -1,5 +1,6 @@
 #include "support/random_patterns.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "rlx/blocks.h"
@@ -18,16 +19,48 @@ class Patterns {
   std::vector<Value> run() {
     using Make = void (Patterns::*)();
     static constexpr Make kAll[] = {
-        &Patterns::linear,    &Patterns::linear,        &Patterns::residual_norm, &Patterns::swiglu_halves,
-        &Patterns::swiglu_ff, &Patterns::shared_lhs,    &Patterns::slices,        &Patterns::dot,
-        &Patterns::constants, &Patterns::neutral,       &Patterns::twins,         &Patterns::layout_pairs,
-        &Patterns::loop,      &Patterns::scan_rows,     &Patterns::function,      &Patterns::group_norm_of,
-        &Patterns::resized,   &Patterns::apart_axes,    &Patterns::region,        &Patterns::choice,
-        &Patterns::chain,     &Patterns::apart_axes,    &Patterns::broadcasts,    &Patterns::fused_linear,
-        &Patterns::backward,  &Patterns::attend,        &Patterns::attend,        &Patterns::encoder_layer,
-        &Patterns::rounded,   &Patterns::rounded,       &Patterns::image,         &Patterns::slices,
-        &Patterns::image,     &Patterns::swiglu_halves, &Patterns::convolved,     &Patterns::convolved,
+        &Patterns::linear,
+        &Patterns::linear,
+        &Patterns::residual_norm,
+        &Patterns::swiglu_halves,
+        &Patterns::swiglu_ff,
+        &Patterns::shared_lhs,
+        &Patterns::slices,
+        &Patterns::dot,
+        &Patterns::constants,
+        &Patterns::neutral,
+        &Patterns::twins,
+        &Patterns::layout_pairs,
+        &Patterns::loop,
+        &Patterns::scan_rows,
+        &Patterns::function,
+        &Patterns::group_norm_of,
+        &Patterns::resized,
+        &Patterns::apart_axes,
+        &Patterns::region,
+        &Patterns::choice,
+        &Patterns::chain,
+        &Patterns::apart_axes,
+        &Patterns::broadcasts,
+        &Patterns::fused_linear,
+        &Patterns::backward,
+        &Patterns::attend,
+        &Patterns::attend,
+        &Patterns::encoder_layer,
+        &Patterns::rounded,
+        &Patterns::rounded,
+        &Patterns::image,
+        &Patterns::slices,
+        &Patterns::image,
+        &Patterns::swiglu_halves,
         &Patterns::convolved,
+        &Patterns::convolved,
+        &Patterns::convolved,
+        &Patterns::norm_parts,
+        &Patterns::norm_parts,
+        &Patterns::attention_parts,
+        &Patterns::attention_parts,
+        &Patterns::gelu_parts,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
@@ -293,6 +326,44 @@ class Patterns {
     return reshape(x, {.new_shape = {1, -1, width(x)}});
   }
   // Attention between projections: Q, K and V of one product, sometimes in another order or with a scale of their own.
+  // A norm, gelu and attention as models spell them with primitives, and what looks alike.
+  void norm_parts() {
+    const Value x = s_.pick();
+    const int64_t n = width(x), axis = chance(0.9) ? x.shape().rank() - 1 : 0;
+    const ReduceAttrs last{.axes = {axis}, .keep_dim = true};
+    const Value d = chance(0.6) ? x - reduce_mean(x, last) : x;
+    const Value square = chance(0.5) ? d * d : pow(d, number(2));
+    const Value variance = reduce_mean(square, last) + number(0.01);
+    const Value y = chance(0.5) ? d / sqrt(variance) : d * rsqrt(variance);
+    maybe_give(y);
+    const Value scaled = chance(0.8) ? y * weight({n}) : y;
+    give(chance(0.6) ? scaled + weight({n}) : scaled);
+  }
+  void gelu_parts() {
+    const Value x = s_.pick();
+    const Value e = erf(chance(0.5) ? x / number(std::sqrt(2.0)) : x * number(chance(0.8) ? std::sqrt(0.5) : 0.7));
+    const Value gate = chance(0.5) ? e + number(1) : number(1) + e;
+    maybe_give(gate);
+    give(chance(0.5) ? x * gate * number(0.5) : number(0.5) * x * gate);
+    if (chance(0.3)) give(x * sigmoid(x));
+  }
+  void attention_parts() {
+    const Value x = tokens();
+    const int64_t heads = integer(1, 2), dim = integer(1, 3), w = heads * dim;
+    const Dim batch = x.shape()[0], seq = x.shape()[1];
+    const auto project = [&](const std::vector<int64_t>& perm) {
+      const Value y = reshape(matmul(x, weight({width(x), w})), {.new_shape = {batch, seq, heads, dim}});
+      return transpose(y, {.perm = perm});
+    };
+    const Value q = project({0, 2, 1, 3}), v = project({0, 2, 1, 3});
+    const Value kt = chance(0.5) ? project({0, 2, 3, 1}) : transpose(project({0, 2, 1, 3}), {.perm = {0, 1, 3, 2}});
+    Value scores = matmul(chance(0.5) ? q * number(0.5) : q, kt);
+    if (chance(0.5)) scores = scores / number(1.5);
+    if (chance(0.5)) scores = scores + weight({1, 1, 1, seq.value()});
+    const Value p = softmax(scores);
+    maybe_give(p);
+    give(matmul(p, v));
+  }
   void attend() {
     const Value x = tokens();
     const int64_t heads = integer(1, 2), dim = 2 * integer(1, 2), w = heads * dim, c = width(x);

@@ -91,6 +91,16 @@ const std::vector<BenchShape>& bench_shapes() {
        [](Graph& g) {
          return conv_shape(g, {1, 80, 3000}, {384, 80, 3}, 1);
        }},
+      {&conv_integer, "ResNet-50 3x3 56x56x64",
+       [](Graph& g) {
+         return conv_integer(x(g, {1, 64, 56, 56}, DType::U8), w(g, {64, 64, 3, 3}, DType::I8),
+                             {.kernel_size = {3, 3}, .padding = {1, 1}});
+       }},
+      {&conv_integer, "ResNet-50 1x1 28x28 512 to 128",
+       [](Graph& g) {
+         return conv_integer(x(g, {1, 512, 28, 28}, DType::U8), w(g, {128, 512, 1, 1}, DType::I8),
+                             {.kernel_size = {1, 1}});
+       }},
       {&cumsum, "rows of 1024, 64 MiB",
        [](Graph& g) {
          return cumsum(x(g, {kLarge / 1024, 1024}), {.axis = -1});
@@ -105,6 +115,10 @@ const std::vector<BenchShape>& bench_shapes() {
        [](Graph& g) { return gguf_shape(g, Scheme::kGgufQ8_0, 1, 4096, 4096, 272); }},
       {&dequant_matmul, "Q4_0 4096x4096, 512 rows",
        [](Graph& g) { return gguf_shape(g, Scheme::kGgufQ4_0, 512, 4096, 4096, 144); }},
+      {&dequantize_linear, "per tensor, to 64 MiB",
+       [](Graph& g) {
+         return dequantize_linear(x(g, {kLarge}, DType::U8), w(g, {}), w(g, {}, DType::U8, "zero"), {});
+       }},
       {&expand, "rows to 64 MiB",
        [](Graph& g) {
          return expand(x(g, {1, 1024}), {.target_shape = {kLarge / 1024, 1024}});
@@ -116,6 +130,12 @@ const std::vector<BenchShape>& bench_shapes() {
       {&fft, "1024 rows of 400",
        [](Graph& g) {
          return fft(x(g, {1024, 400}, DType::C64));
+       }},
+      {&fused_conv_bias_act, "ResNet-50 3x3 56x56x64 with a residual",
+       [](Graph& g) {
+         return fused_conv_bias_act(x(g, {1, 64, 56, 56}), w(g, {64, 64, 3, 3}), w(g, {64}, DType::F32, "b"),
+                                    x(g, {1, 64, 56, 56}, DType::F32, "r"),
+                                    {.kernel_size = {3, 3}, .padding = {1, 1}, .activation = ActivationKind::kRelu});
        }},
       {&fused_matmul_bias_act, "BERT-base FFN up, 512 tokens, gelu",
        [](Graph& g) {
@@ -140,6 +160,11 @@ const std::vector<BenchShape>& bench_shapes() {
       {&matmul, "1024 x 1024 x 1024", [](Graph& g) { return matmul_shape(g, 1024, 1024, 1024); }},
       {&matmul, "BERT-base projection, 512 tokens", [](Graph& g) { return matmul_shape(g, 512, 768, 768); }},
       {&matmul, "Llama-8B FFN, 1 token", [](Graph& g) { return matmul_shape(g, 1, 4096, 14336); }},
+      {&matmul_integer, "512 x 4096 x 4096",
+       [](Graph& g) {
+         return matmul_integer(x(g, {512, 4096}, DType::U8), w(g, {4096, 4096}, DType::I8),
+                               x(g, {}, DType::U8, "zero"));
+       }},
       {&mul, "64 MiB", [](Graph& g) { return mul(x(g, {kLarge}), x(g, {kLarge}, DType::F32, "y")); }},
       {&narrow, "half of each row, 64 MiB read as 32",
        [](Graph& g) {
@@ -152,6 +177,10 @@ const std::vector<BenchShape>& bench_shapes() {
       {&pool_max, "ResNet-50 3x3/2",
        [](Graph& g) {
          return pool_max(x(g, {1, 64, 112, 112}), {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+       }},
+      {&quantize_linear, "per tensor, of 64 MiB",
+       [](Graph& g) {
+         return quantize_linear(x(g, {kLarge}), w(g, {}), w(g, {}, DType::U8, "zero"), {.to = DType::U8});
        }},
       {&reduce_sum, "last axis of 1024, 64 MiB",
        [](Graph& g) {
