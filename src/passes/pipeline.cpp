@@ -20,11 +20,6 @@ static constexpr Pass kPipeline[] = {
     {.name = "fold_constants", .run = fold_constants},
     {.name = "simplify", .run = simplify, .repeat = true},
     {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
-    // What exporters spell with primitives, as the ops that have kernels of their own. After constants are folded and equal
-    // nodes are one: a norm reads x - mean twice.
-    {.name = "recognize_activations", .run = recognize_activations, .numerics = Numerics::kReassoc},
-    {.name = "recognize_norms", .run = recognize_norms, .numerics = Numerics::kReassoc},
-    {.name = "recognize_attention", .run = recognize_attention, .numerics = Numerics::kReassoc},
     // To matmul: the fusions below know no other product.
     {.name = "lower_dot_general", .run = lower_dot_general, .numerics = Numerics::kDecompose},
     {.name = "lower_reduce", .run = lower_reduce, .numerics = Numerics::kReassoc},
@@ -39,6 +34,12 @@ static constexpr Pass kPipeline[] = {
     {.name = "fold_constants", .run = fold_constants},
     {.name = "simplify", .run = simplify, .repeat = true},
     {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
+    // What models spell with primitives, as the ops that have kernels of their own. After constants are folded and
+    // equal
+    // nodes are one (a norm reads x - mean twice), and after the decompositions, whose primitives they may take again.
+    {.name = "recognize_activations", .run = recognize_activations, .numerics = Numerics::kReassoc},
+    {.name = "recognize_norms", .run = recognize_norms, .numerics = Numerics::kReassoc},
+    {.name = "recognize_attention", .run = recognize_attention, .numerics = Numerics::kReassoc},
     // Biases and activations first: what is left of a sum may be a residual, and a gate with a bias carries its silu.
     // Scales and shifts go into the weights first, what is added then is a bias or a residual.
     {.name = "fold_conv_scale", .run = fold_conv_scale, .numerics = Numerics::kReassoc},

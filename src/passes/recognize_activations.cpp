@@ -1,6 +1,7 @@
 // gelu, its tanh form and silu where a model spells them with primitives.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "passes/match.h"
 #include "passes/passes.h"
@@ -18,86 +19,102 @@ double tolerance(DType dtype) { return dtype == DType::F16 ? 2e-3 : dtype == DTy
 
 bool near(double a, double b, DType dtype) { return std::abs(a - b) <= tolerance(dtype) * std::abs(b); }
 
-// A product as numbers times values; products that others read too are values.
+// A product as numbers times values. `stops` are values even where they are products themselves.
 struct Product {
   double factor = 1;
   std::vector<ValueId> values;
 };
 
-void collect(Rewriter& rw, ValueId id, const Node* reader, Product& out, int depth = 0) {
+void collect(Rewriter& rw, ValueId id, std::span<const ValueId> stops, Product& out, int depth = 0) {
   const Node& node = rw.producer(id);
   if (const auto c = scalar_of(rw, id)) {
     out.factor *= *c;
     return;
   }
-  const bool inner = depth < 4 && (reader == nullptr || rw.uses().sole_use(id, *reader));
+  const bool inner = depth < 4 && std::find(stops.begin(), stops.end(), id) == stops.end();
   if (inner && node.op == &ops::mul) {
-    collect(rw, node.inputs[0], &node, out, depth + 1);
-    collect(rw, node.inputs[1], &node, out, depth + 1);
-  } else if (const auto d = inner && node.op == &ops::div ? scalar_of(rw, node.inputs[1]) : std::nullopt; d && *d != 0) {
+    collect(rw, node.inputs[0], stops, out, depth + 1);
+    collect(rw, node.inputs[1], stops, out, depth + 1);
+  } else if (const auto d = inner && node.op == &ops::div ? scalar_of(rw, node.inputs[1]) : std::nullopt;
+             d && *d != 0) {
     out.factor /= *d;
-    collect(rw, node.inputs[0], &node, out, depth + 1);
+    collect(rw, node.inputs[0], stops, out, depth + 1);
   } else {
     out.values.push_back(id);
   }
 }
 
-// x * x * x, or pow(x, 3).
-bool is_cube(Rewriter& rw, ValueId id, ValueId x) {
-  const Node& node = rw.producer(id);
-  if (node.op == &ops::pow) return node.inputs[0] == x && scalar_of(rw, node.inputs[1]) == 3.0;
-  Product p;
-  collect(rw, id, nullptr, p);
-  if (p.factor != 1) return false;
-  int64_t power = 0;
-  for (const ValueId v : p.values) {
-    const Node& factor = rw.producer(v);
-    const bool square = (factor.op == &ops::mul && factor.inputs[0] == x && factor.inputs[1] == x) ||
-                        (factor.op == &ops::pow && factor.inputs[0] == x && scalar_of(rw, factor.inputs[1]) == 2.0);
-    if (v == x)
-      ++power;
-    else if (square)
-      power += 2;
-    else
-      return false;
-  }
-  return power == 3;
-}
-
-// sqrt(2 / pi) * (x + 0.044715 x^3): the argument of tanh.
-bool is_tanh_argument(Rewriter& rw, ValueId id, ValueId x, DType dtype) {
-  const Scaled outer = as_scaled(rw, id);
-  if (!near(outer.factor, std::sqrt(2 / M_PI), dtype)) return false;
-  const Node& sum = rw.producer(outer.x);
-  if (sum.op != &ops::add) return false;
-  for (size_t i = 0; i < 2; ++i) {
-    if (sum.inputs[i] != x) continue;
-    Product cubic;
-    collect(rw, sum.inputs[1 - i], nullptr, cubic);
-    if (!near(cubic.factor, 0.044715, dtype)) continue;
-    if (cubic.values.size() == 1 && is_cube(rw, cubic.values[0], x)) return true;
-    if (cubic.values == std::vector<ValueId>{x, x, x}) return true;
-    if (cubic.values.size() == 2 && std::count(cubic.values.begin(), cubic.values.end(), x) == 1) {
-      const Node& square = rw.producer(cubic.values[0] == x ? cubic.values[1] : cubic.values[0]);
-      if (square.op == &ops::mul && square.inputs[0] == x && square.inputs[1] == x) return true;
+// The value that is `factor` times smaller (x of x * 0.7071), through at most three products with numbers.
+std::optional<ValueId> unscaled(Rewriter& rw, ValueId id, double factor, DType dtype) {
+  double so_far = 1;
+  for (int i = 0; i < 3; ++i) {
+    const Node& node = rw.producer(id);
+    std::optional<double> c;
+    size_t from = 0;
+    if (node.op == &ops::mul) {
+      c = scalar_of(rw, node.inputs[1]);
+      if (!c && (c = scalar_of(rw, node.inputs[0]))) from = 1;
+    } else if (node.op == &ops::div) {
+      c = scalar_of(rw, node.inputs[1]);
+      if (c) c = 1 / *c;
     }
+    if (!c) return std::nullopt;
+    so_far *= *c;
+    id = node.inputs[from];
+    if (near(so_far, factor, dtype)) return id;
   }
-  return false;
+  return std::nullopt;
 }
 
-// The op that x * gate / 2 is.
-const Op<NoAttrs>* gelu_form(Rewriter& rw, ValueId x, ValueId gate, DType dtype) {
-  const Node& sum = rw.producer(gate);
-  if (sum.op != &ops::add) return nullptr;
-  const std::optional<ValueId> inner = other_operand(rw, sum, 1.0);
-  if (!inner) return nullptr;
+// Is it factor * x^power, spelled with products and pow?
+bool is_power(Rewriter& rw, ValueId id, ValueId x, double power, double factor, DType dtype) {
+  Product p;
+  collect(rw, id, {&x, 1}, p);
+  double found = 0;
+  for (const ValueId v : p.values) {
+    const Node& node = rw.producer(v);
+    const std::optional<double> exponent =
+        node.op == &ops::pow && node.inputs[0] == x ? scalar_of(rw, node.inputs[1]) : std::nullopt;
+    if (v != x && !exponent) return false;
+    found += v == x ? 1 : *exponent;
+  }
+  return found == power && near(p.factor, factor, dtype);
+}
+
+// What a product with `gate` may be: the op, the x it is a function of, and the number that stands beside x and gate.
+struct Form {
+  const Op<NoAttrs>* op = nullptr;
+  ValueId x = 0;
+  double factor = 1;
+};
+std::optional<Form> form_of(Rewriter& rw, ValueId gate, DType dtype) {
+  const Node& node = rw.producer(gate);
+  if (node.op == &ops::sigmoid) return Form{&ops::silu, node.inputs[0], 1};
+  if (node.op != &ops::add) return std::nullopt;
+  const std::optional<ValueId> inner = other_operand(rw, node, 1.0);
+  if (!inner) return std::nullopt;
   const Node& function = rw.producer(*inner);
   if (function.op == &ops::erf) {
-    const Scaled argument = as_scaled(rw, function.inputs[0]);
-    return argument.x == x && near(argument.factor, M_SQRT1_2, dtype) ? &ops::gelu : nullptr;
+    const auto x = unscaled(rw, function.inputs[0], M_SQRT1_2, dtype);
+    return x ? std::optional(Form{&ops::gelu, *x, 0.5}) : std::nullopt;
   }
-  if (function.op == &ops::tanh) return is_tanh_argument(rw, function.inputs[0], x, dtype) ? &ops::gelu_approx : nullptr;
-  return nullptr;
+  if (function.op != &ops::tanh) return std::nullopt;
+  // tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
+  const auto sum = unscaled(rw, function.inputs[0], std::sqrt(2 / M_PI), dtype);
+  if (!sum || rw.producer(*sum).op != &ops::add) return std::nullopt;
+  const Node& terms = rw.producer(*sum);
+  for (size_t i = 0; i < 2; ++i)
+    if (is_power(rw, terms.inputs[1 - i], terms.inputs[i], 3, 0.044715, dtype))
+      return Form{&ops::gelu_approx, terms.inputs[i], 0.5};
+  return std::nullopt;
+}
+
+// Factors of a product that may be gates.
+void find_gates(Rewriter& rw, ValueId id, std::vector<ValueId>& out, int depth = 0) {
+  const Node& node = rw.producer(id);
+  if (node.op == &ops::add || node.op == &ops::sigmoid) out.push_back(id);
+  if (depth < 4 && (node.op == &ops::mul || node.op == &ops::div))
+    for (const ValueId in : node.inputs) find_gates(rw, in, out, depth + 1);
 }
 
 }  // namespace
@@ -107,19 +124,20 @@ void recognize_activations(Rewriter& rw) {
     if ((node.op != &ops::mul && node.op != &ops::div) || is_unused(rw, node)) return std::nullopt;
     const TensorType& type = node.results[0].type;
     if (!is_float(type.dtype)) return std::nullopt;
-    Product p;
-    collect(rw, node.results[0].id, nullptr, p);
-    if (p.values.size() != 2) return std::nullopt;
-    for (size_t i = 0; i < 2; ++i) {
-      const ValueId x = p.values[i], gate = p.values[1 - i];
-      if (rw.graph().type(x) != type || rw.graph().type(gate) != type) continue;
-      const Node& function = rw.producer(gate);
-      if (p.factor == 1 && function.op == &ops::sigmoid && function.inputs[0] == x &&
-          rw.claims(ops::silu, NoAttrs{}, types_of(rw, {&x, 1})))
-        return Values{ops::silu(rw.in(x))};
-      if (!near(p.factor, 0.5, type.dtype)) continue;
-      const Op<NoAttrs>* op = gelu_form(rw, x, gate, type.dtype);
-      if (op && rw.claims(*op, NoAttrs{}, types_of(rw, {&x, 1}))) return Values{(*op)(rw.in(x))};
+    std::vector<ValueId> gates;
+    find_gates(rw, node.results[0].id, gates);
+    for (const ValueId gate : gates) {
+      const std::optional<Form> form = form_of(rw, gate, type.dtype);
+      if (!form || rw.graph().type(form->x) != type || rw.graph().type(gate) != type) continue;
+      Product p;
+      const ValueId stops[] = {form->x, gate};
+      collect(rw, node.results[0].id, stops, p);
+      const bool both = p.values.size() == 2 &&
+                        std::find(p.values.begin(), p.values.end(), form->x) != p.values.end() &&
+                        std::find(p.values.begin(), p.values.end(), gate) != p.values.end();
+      if (both && near(p.factor, form->factor, type.dtype) &&
+          rw.claims(*form->op, NoAttrs{}, types_of(rw, {&form->x, 1})))
+        return Values{(*form->op)(rw.in(form->x))};
     }
     return std::nullopt;
   });

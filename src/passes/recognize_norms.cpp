@@ -81,6 +81,10 @@ std::optional<Spread> normalized(const Rewriter& rw, const Node& node) {
   return std::nullopt;
 }
 
+TensorType weight_type(const TensorType& x, int64_t axis) {
+  return {Shape(std::vector<Dim>(x.shape.begin() + axis, x.shape.end())), x.dtype};
+}
+
 Value filled(Rewriter& rw, const TensorType& x, int64_t axis, double value) {
   std::vector<int64_t> sizes;
   for (int64_t i = axis; i < x.rank(); ++i) sizes.push_back(x.dim(i).value());
@@ -167,15 +171,21 @@ void recognize_norms(Rewriter& rw) {
       const Node& mean = rw.producer(difference.inputs[1]);
       if (mean_axis(rw, mean) == found->axis && mean.inputs[0] == difference.inputs[0] &&
           rw.graph().type(difference.inputs[0]) == type) {
+        const ops::LayerNormAttrs attrs{.axis = found->axis, .eps = found->eps};
+        const TensorType weight = weight_type(type, found->axis);
+        if (!rw.claims(ops::layer_norm, attrs, std::vector<TensorType>{type, weight, weight})) return std::nullopt;
         const Value x = rw.in(difference.inputs[0]);
         const Value ones = filled(rw, type, found->axis, 1);
         const Value zeros = filled(rw, type, found->axis, 0);
-        return Values{ops::layer_norm(x, ones, zeros, {.axis = found->axis, .eps = found->eps})};
+        return Values{ops::layer_norm(x, ones, zeros, attrs)};
       }
     }
+    const ops::RmsNormAttrs attrs{.axis = found->axis, .eps = found->eps};
+    const TensorType weight = weight_type(type, found->axis);
+    if (!rw.claims(ops::rms_norm, attrs, std::vector<TensorType>{type, weight})) return std::nullopt;
     const Value x = rw.in(found->x);
     const Value ones = filled(rw, type, found->axis, 1);
-    return Values{ops::rms_norm(x, ones, {.axis = found->axis, .eps = found->eps})};
+    return Values{ops::rms_norm(x, ones, attrs)};
   });
 }
 

@@ -150,7 +150,7 @@ OP_CASES(dequantize_linear) {
           });
     }
   const Tensor q = integers({2, 3}, 0, 9, DType::I8), one = Tensor::f32({}, {1});
-  add_error({random({2, 3}), one}, {}, "Code dtype (f32) is not i8, u8, i16 or i32");
+  add_error({random({2, 3}), one}, {}, "Code dtype (f32) is not i8, u8, i16, u16 or i32");
   add_error({q, random({2})}, {}, "Scale shape ([2]) is not [3]");
   add_error({q, one, Tensor::i32({}, {0})}, {}, "Zero point dtype (i32) is not i8");
   add_error({q, one}, {.to = DType::I32}, "Result dtype (i32) is not f32, f16 or bf16");

@@ -23,7 +23,7 @@ static void expect_no_allocation(const OpDef& op, const std::vector<Tensor>& ope
   g.output(g.add(op, values, std::move(attrs)), "y");
   Executable exe = compile(g, {.device = "cpu", .threads = 2});
   for (size_t i = first_weight; i < operands.size(); ++i) exe.set_param(str("x", i), operands[i]);
-  EXPECT_EQ(exe.plan().steps.back().kernel.substr(0, 4), "cpu/") << "the oracle runs it";
+  EXPECT_EQ(exe.plan().steps.back().kernel.substr(0, 3), "cpu") << "the oracle runs it";
   exe.run_slots(inputs);
   exe.run_slots(inputs);
   const auto before = allocations();
