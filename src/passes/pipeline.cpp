@@ -40,6 +40,7 @@ static constexpr Pass kPipeline[] = {
     {.name = "recognize_activations", .run = recognize_activations, .numerics = Numerics::kReassoc},
     {.name = "recognize_norms", .run = recognize_norms, .numerics = Numerics::kReassoc},
     {.name = "recognize_attention", .run = recognize_attention, .numerics = Numerics::kReassoc},
+    {.name = "simplify", .run = simplify, .repeat = true},  // weights in another shape
     // Biases and activations first: what is left of a sum may be a residual, and a gate with a bias carries its silu.
     // Scales and shifts go into the weights first, what is added then is a bias or a residual.
     {.name = "fold_conv_scale", .run = fold_conv_scale, .numerics = Numerics::kReassoc},
