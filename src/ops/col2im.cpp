@@ -84,7 +84,6 @@ static Types infer_deform(const InferCall& call) {
   return TensorType{y, x.dtype};
 }
 
-
 constinit const Op<Col2ImAttrs> col2im{
     {.name = "col2im",
      .category = "Convolution",

@@ -95,8 +95,9 @@ constinit const Op<ConvAttrs> conv{
      .infer = infer_conv,
      .mixes_axis = mixes_all_but_batch,
      .traits = {.compute_heavy = true, .fusion_boundary = true},
-     .doc = "Cross-correlation in 1, 2 or 3 dimensions of x [N, Cin, …] with w [Cout, Cin / groups, …], plus an optional "
-            "bias [Cout]."}};
+     .doc =
+         "Cross-correlation in 1, 2 or 3 dimensions of x [N, Cin, …] with w [Cout, Cin / groups, …], plus an optional "
+         "bias [Cout]."}};
 
 constinit const Op<ConvTransposeAttrs> conv_transpose{
     {.name = "conv_transpose",

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "rlx/ops/reshape.h"
-#include "rlx/ops/expand.h"
-#include "rlx/ops/leaves.h"
 #include "rlx/ops/binary.h"
+#include "rlx/ops/expand.h"
 #include "rlx/ops/fused_matmul.h"
+#include "rlx/ops/leaves.h"
 #include "rlx/ops/matmul.h"
 #include "rlx/ops/narrow.h"
+#include "rlx/ops/reshape.h"
 
 namespace rlx::passes {
 

@@ -205,7 +205,7 @@ def gemm(m):
 
 @op
 def transpose(m):
-    x = m.pick((np.float32, np.int64, np.int32, bool))
+    x = m.pick((np.float32, np.int64, np.int32, bool), 1)
     perm = [int(p) for p in m.rng.permutation(len(m.shape_of(x)))]
     dtype, shape = m.values[x]
     m.node("Transpose", [x], [(dtype, [shape[p] for p in perm])], perm=perm)

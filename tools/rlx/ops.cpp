@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "backends/reference/table.h"
 #include <map>
+#include "backends/reference/table.h"
 
 #include "common.h"
 #include "import/onnx/node.h"

@@ -68,8 +68,7 @@ double parse_number(const std::string& text) {
 
 Item encode(OnnxNode& n, const Value& x, ElemType to, bool saturate, PowerRounding rounding) {
   const Value real = is_float(x.dtype()) ? x : cast_to(x, DType::F32);
-  return n.result(
-      ops::encode_float(real, {.format = format_of(to), .saturate = saturate, .round_mode = rounding}), to);
+  return n.result(ops::encode_float(real, {.format = format_of(to), .saturate = saturate, .round_mode = rounding}), to);
 }
 
 Value decode(const Value& codes, ElemType from, DType to) {

@@ -9,7 +9,7 @@ namespace rlx::onnx {
 
 namespace {
 
-constexpr int64_t kMaxUnrolled = 16;            // iterations in place; more become a region
+constexpr int64_t kMaxUnrolled = 16;           // iterations in place; more become a region
 constexpr int64_t kMaxIterations = 1'000'000;  // of a loop that has no bound of its own
 
 // A region whose inputs are `types`; input i of the region as built stands at `places[i]` among them.
@@ -164,9 +164,8 @@ std::vector<Item> loop_region(OnnxNode& n, const LoopParts& parts) {
   Importer& importer = n.importer();
   Values operands{n.constant(Tensor::i64({}, {0}))};
   const Value yes = n.constant(Tensor::from_doubles(DType::Bool, {}, {{1.0}}));
-  operands.push_back(parts.condition.kind == Item::Kind::kAbsent
-                         ? yes
-                         : reshape_to(importer.value(parts.condition), {}));
+  operands.push_back(parts.condition.kind == Item::Kind::kAbsent ? yes
+                                                                 : reshape_to(importer.value(parts.condition), {}));
   std::vector<ElemType> elems{ElemType::kInt64, ElemType::kBool};
   for (const Item& c : parts.carried) {
     operands.push_back(importer.value(c));
@@ -202,8 +201,8 @@ std::vector<Item> loop_region(OnnxNode& n, const LoopParts& parts) {
   Value go_on = test[1];
   if (has_bound) go_on = ops::where(ops::lt(test[0], test.back()), test[1], cond.constant(Tensor(DType::Bool, {})));
   cond.output(go_on, "go_on");
-  const Value y = ops::while_(operands, {.cond = std::make_shared<Graph>(std::move(cond)),
-                                         .body = std::make_shared<Graph>(std::move(next))});
+  const Value y = ops::while_(
+      operands, {.cond = std::make_shared<Graph>(std::move(cond)), .body = std::make_shared<Graph>(std::move(next))});
   std::vector<Item> results;
   for (size_t i = 2; i < own; ++i) results.push_back(n.result(y.result(static_cast<int64_t>(i)), elems[i]));
   return results;
@@ -214,7 +213,8 @@ Built loop(OnnxNode& n) {
   Importer& importer = n.importer();
   std::optional<int64_t> trips;
   if (parts.trips.kind != Item::Kind::kAbsent)
-    if (const auto known = importer.try_known(importer.value(parts.trips).id())) trips = static_cast<int64_t>(known->at(0));
+    if (const auto known = importer.try_known(importer.value(parts.trips).id()))
+      trips = static_cast<int64_t>(known->at(0));
   const bool tensors = std::all_of(parts.carried.begin(), parts.carried.end(),
                                    [](const Item& c) { return c.kind == Item::Kind::kTensor; });
   if (tensors && (!trips || *trips > kMaxUnrolled)) {
@@ -257,8 +257,8 @@ std::vector<Item> scan_in_place(OnnxNode& n, const GraphProto& body, std::vector
   for (int64_t t = 0; t < length; ++t) {
     std::vector<Item> inputs = states;
     for (const Item& x : xs)
-      inputs.push_back(importer.item(
-          squeeze(ops::narrow(importer.value(x), {.axis = 0, .start = t, .len = 1}), {0}), x.elem));
+      inputs.push_back(
+          importer.item(squeeze(ops::narrow(importer.value(x), {.axis = 0, .start = t, .len = 1}), {0}), x.elem));
     const std::vector<Item> outputs = importer.import_body(body, inputs, n.frame());
     require(outputs.size() >= states.size(), "The body of the scan has too few outputs.");
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -280,8 +280,9 @@ std::vector<Item> scan_in_place(OnnxNode& n, const GraphProto& body, std::vector
   return results;
 }
 
-std::vector<Item> scan_region(OnnxNode& n, const GraphProto& body, std::vector<Item> states, const std::vector<Item>& xs,
-                          const std::vector<int64_t>& out_directions, const std::vector<int64_t>& out_axes) {
+std::vector<Item> scan_region(OnnxNode& n, const GraphProto& body, std::vector<Item> states,
+                              const std::vector<Item>& xs, const std::vector<int64_t>& out_directions,
+                              const std::vector<int64_t>& out_axes) {
   Importer& importer = n.importer();
   require(!xs.empty(), "A scan has at least one scanned input.");
   Values operands;

@@ -139,11 +139,8 @@ Built max_pool(OnnxNode& n) {
   const Value x = n.input(0);
   const Window w = window_of(n, x.shape(), n.required_ints("kernel_shape"));
   const bool ceil = n.attr("ceil_mode", false);
-  Values results{ops::pool_max(x, {.kernel_size = w.kernel,
-                                   .stride = w.stride,
-                                   .padding = w.pads,
-                                   .dilation = w.dilation,
-                                   .ceil_mode = ceil})};
+  Values results{ops::pool_max(
+      x, {.kernel_size = w.kernel, .stride = w.stride, .padding = w.pads, .dilation = w.dilation, .ceil_mode = ceil})};
   if (n.wants(1))
     results.push_back(ops::pool_max_indices(x, {.kernel_size = w.kernel,
                                                 .stride = w.stride,
@@ -237,9 +234,15 @@ Built deform_conv(OnnxNode& n) {
 
 Rows conv_rows() {
   return {
-      {"AveragePool", 1, average_pool}, {"Col2Im", 18, col2im},        {"Conv", 1, conv},
-      {"ConvInteger", 10, conv_integer}, {"ConvTranspose", 1, conv_transpose}, {"DeformConv", 19, deform_conv},
-      {"LpPool", 1, lp_pool},           {"MaxPool", 1, max_pool},      {"MaxUnpool", 9, max_unpool},
+      {"AveragePool", 1, average_pool},
+      {"Col2Im", 18, col2im},
+      {"Conv", 1, conv},
+      {"ConvInteger", 10, conv_integer},
+      {"ConvTranspose", 1, conv_transpose},
+      {"DeformConv", 19, deform_conv},
+      {"LpPool", 1, lp_pool},
+      {"MaxPool", 1, max_pool},
+      {"MaxUnpool", 9, max_unpool},
   };
 }
 

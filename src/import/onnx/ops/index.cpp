@@ -32,8 +32,7 @@ E enum_attr(OnnxNode& n, std::string_view attribute, const char* otherwise) {
 Built scatter_elements(OnnxNode& n) {
   const Value x = n.input(0), indices = n.input(1);
   const auto reduction = enum_attr<ops::ScatterReduction>(n, "reduction", "none");
-  return n.like(
-      ops::scatter_elements(x, indices, n.input(2), {.axis = n.attr("axis", 0), .reduction = reduction}), 0);
+  return n.like(ops::scatter_elements(x, indices, n.input(2), {.axis = n.attr("axis", 0), .reduction = reduction}), 0);
 }
 
 Built scatter_nd(OnnxNode& n) {
@@ -183,9 +182,10 @@ Built grid_sample(OnnxNode& n) {
   const auto names = names_of(ops::GridSampleMode{});
   const auto it = std::find(names.begin(), names.end(), mode);
   if (it == names.end()) n.unsupported(str("Mode '", mode, "' is not one that rlx has."));
-  return ops::grid_sample(x, n.input(1), {.mode = static_cast<ops::GridSampleMode>(it - names.begin()),
-                                          .padding = enum_attr<ops::GridPadding>(n, "padding_mode", "zeros"),
-                                          .align_corners = n.attr("align_corners", false)});
+  return ops::grid_sample(x, n.input(1),
+                          {.mode = static_cast<ops::GridSampleMode>(it - names.begin()),
+                           .padding = enum_attr<ops::GridPadding>(n, "padding_mode", "zeros"),
+                           .align_corners = n.attr("align_corners", false)});
 }
 
 Built roi_align(OnnxNode& n) {

@@ -26,7 +26,8 @@ size_t position(OnnxNode& n, int64_t input, size_t size, bool insert) {
   int64_t at = n.int_value(input);
   const auto count = static_cast<int64_t>(size);
   if (at < 0) at += count;
-  require(at >= 0 && at < count + (insert ? 1 : 0), "Position (", at, ") is outside the sequence of ", count, " items.");
+  require(at >= 0 && at < count + (insert ? 1 : 0), "Position (", at, ") is outside the sequence of ", count,
+          " items.");
   return static_cast<size_t>(at);
 }
 
