@@ -49,6 +49,7 @@ Value Graph::add(const OpDef& op, std::span<const Value> inputs, Attrs attrs, st
     ids.push_back(v.id());
   }
   Types results = infer_types(op, types, attrs, symbols_);
+  require(results.size() > 0, "Op '", op.name, "' would have no results.");
   return add_node(op, std::move(ids), std::move(attrs), std::move(results), std::move(name));
 }
 

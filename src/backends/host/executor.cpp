@@ -9,8 +9,10 @@
 #include <limits>
 
 #include "backends/host/box_copy.h"
+#include "backends/host/memory.h"
 #include "backends/host/pool.h"
 #include "backends/host/program.h"
+#include "core/aligned.h"
 #include "ops/cost.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -60,6 +62,15 @@ plan::Options plan_options(const CompileOptions& o) {
           .no_reuse = o.no_reuse,
           .in_place = o.in_place,
           .verify = o.verify_plan};
+}
+
+// The plan, if the machine can hold what it asks for: activations, states, and weights computed of weights.
+plan::Plan affordable(plan::Plan plan, const Program& program) {
+  int64_t bytes = checked_add(plan.arena_bytes, plan.persistent_bytes);
+  for (size_t v = 0; v < program.values.size(); ++v)
+    if (program.values[v].source == Source::kStatic) bytes = checked_add(bytes, program.problem.values[v].size_bytes);
+  require_memory(bytes, "The program");
+  return plan;
 }
 
 // An operand or result of a step that runs on the first rows only, where those rows are not a prefix of the tensor's
@@ -145,7 +156,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options)
       : program_(std::move(program)),
         options_(options),
-        plan_(plan::make_plan(program_.problem, plan_options(options))),
+        plan_(affordable(plan::make_plan(program_.problem, plan_options(options)), program_)),
         pool_(shared_pool(options.threads)),
         arena_(plan_.arena_bytes, options.arena_alignment),
         persistent_(plan_.persistent_bytes, options.arena_alignment),
@@ -181,13 +192,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
   void set_param(size_t index, const Tensor& value) override {
-    replace(params_[index], value);
+    replace(params_[index], aligned(value));
     param_changed_[index] = true;
     statics_stale_ = true;
     for (const auto& bodies : bodies_)
-      if (bodies) bodies->set_param(program_.manifest.params[index].name, value);
+      if (bodies) bodies->set_param(program_.manifest.params[index].name, params_[index]);
   }
-  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], value); }
+  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], aligned(value)); }
 
   void set_feed(size_t output, size_t input) override {
     add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});
