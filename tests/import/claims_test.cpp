@@ -98,8 +98,8 @@ TEST(OnnxClaims, SizesThatDouble) {
 TEST(OnnxClaims, SizeArithmeticIsWalkedOnce) {
   ModelText m;
   m.graph.node({"Shape", {"x"}, {"v0"}}).input("x", floats_type({"n"})).output("y", floats_type({"m"}));
-  for (int i = 0; i < 150; ++i) m.graph.node({"Add", {str("v", i), str("v", i)}, {str("v", i + 1)}});
-  m.graph.node({"Reshape", {"x", "v150"}, {"y"}});
+  for (int i = 0; i < 60; ++i) m.graph.node({"Add", {str("v", i), str("v", i)}, {str("v", i + 1)}});
+  m.graph.node({"Reshape", {"x", "v60"}, {"y"}});
   expect_refused(m, "Reshape", {{"x", Tensor::f32({3}, {1, 2, 3})}});
 }
 

@@ -25,7 +25,8 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kHugeBytes = 8 << 20;
 
-// Zeroed bytes at the plan's alignment.
+// Zeroed bytes at the plan's alignment. Large ones are pages that the system gives when they are touched: compiling a
+// graph costs no memory until it runs.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
@@ -33,22 +34,42 @@ class AlignedBytes {
     if (size == 0) return;
     size_t a = sizeof(void*);
     while (a < static_cast<size_t>(alignment)) a *= 2;
-    const bool huge = size >= kHugeBytes;
-    if (huge) a = std::max(a, kHugePage);
+    const auto bytes = static_cast<size_t>(size);
     void* memory = nullptr;
-    if (posix_memalign(&memory, a, static_cast<size_t>(size)) != 0)
-      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
-#ifdef MADV_HUGEPAGE
-    if (huge) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: it may fail
+#ifdef __linux__
+    if (size >= kHugeBytes) {
+      a = std::max(a, kHugePage);
+      void* pages =
+          ::mmap(nullptr, bytes + a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (pages != MAP_FAILED) {
+        memory = pages;
+        size_t space = bytes + a;
+        bytes_ = {static_cast<std::byte*>(std::align(a, bytes, memory, space)), Free{pages, bytes + a}};
+        ::madvise(bytes_.get(), bytes, MADV_HUGEPAGE);  // a hint: it may fail
+        return;
+      }
+    }
 #endif
-    std::memset(memory, 0, static_cast<size_t>(size));
-    bytes_.reset(static_cast<std::byte*>(memory));
+    if (posix_memalign(&memory, a, bytes) != 0)
+      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
+    std::memset(memory, 0, bytes);
+    bytes_ = {static_cast<std::byte*>(memory), Free{}};
   }
   std::byte* data() const { return bytes_.get(); }
 
  private:
   struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
+    void* pages = nullptr;  // mapped; null: allocated
+    size_t size = 0;
+    void operator()(std::byte* p) const {
+#ifdef __linux__
+      if (pages) {
+        ::munmap(pages, size);
+        return;
+      }
+#endif
+      std::free(p);
+    }
   };
   std::unique_ptr<std::byte, Free> bytes_;
 };

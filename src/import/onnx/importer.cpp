@@ -195,7 +195,10 @@ std::optional<Tensor> Importer::try_known(ValueId id) {
   for (const int64_t place : places)
     for (const Result& r : graph_.nodes()[static_cast<size_t>(place)].results)
       if (bytes <= kMaxKnownBytes) bytes += std::min(bytes_of(r.type), kMaxKnownBytes + 1);
-  if (bytes > kMaxKnownBytes) return std::nullopt;
+  if (bytes > kMaxKnownBytes) {  // a stage of a run computes it, if that can be had
+    is_constant_[id] = false;
+    return std::nullopt;
+  }
   Graph part = graph_.empty_revision();
   for (const int64_t place : places) {
     const Node& node = graph_.nodes()[static_cast<size_t>(place)];

@@ -179,9 +179,11 @@ std::span<const std::byte> TensorSource::external_bytes(const TensorProto& proto
     if (key == "length") length = parse_number(value, key);
   }
   require(!location.empty(), "Tensor '", label(proto), "' has external data without a location.");
+  require(location.find('\0') == std::string_view::npos, "Tensor '", label(proto),
+          "' has a zero byte in its location.");
   require(!folder_.empty(), "Tensor '", label(proto), "' has external data, but the model is not a file.");
   const std::filesystem::path path{std::string(location)};
-  bool inside = path.is_relative() && location.find('\0') == std::string_view::npos;
+  bool inside = path.is_relative();
   for (const auto& part : path) inside &= part != "..";
   const std::filesystem::path full = std::filesystem::path(folder_) / path;
   std::error_code missing, no_root;

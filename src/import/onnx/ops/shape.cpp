@@ -40,7 +40,7 @@ Built constant_of_shape(OnnxNode& n) {
   return n.result(expand_to(one, Shape(shape)), value.elem);
 }
 
-Built identity(OnnxNode& n) { return n.item(0); }
+Built identity(OnnxNode& n) { return n.num_inputs() == 1 && !n.has(0) ? Item() : n.item(0); }  // an empty optional too
 
 Built shape(OnnxNode& n) {
   const std::vector<Dim>& all = n.input(0).shape().dims();
