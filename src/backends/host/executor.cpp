@@ -25,6 +25,20 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kHugeBytes = 8 << 20;
 
+struct Free {
+  void* pages = nullptr;  // mapped; null: allocated
+  size_t size = 0;
+  void operator()(std::byte* p) const {
+#ifdef __linux__
+    if (pages) {
+      ::munmap(pages, size);
+      return;
+    }
+#endif
+    std::free(p);
+  }
+};
+
 // Zeroed bytes at the plan's alignment. Large ones are pages that the system gives when they are touched: compiling a
 // graph costs no memory until it runs.
 class AlignedBytes {
@@ -58,19 +72,6 @@ class AlignedBytes {
   std::byte* data() const { return bytes_.get(); }
 
  private:
-  struct Free {
-    void* pages = nullptr;  // mapped; null: allocated
-    size_t size = 0;
-    void operator()(std::byte* p) const {
-#ifdef __linux__
-      if (pages) {
-        ::munmap(pages, size);
-        return;
-      }
-#endif
-      std::free(p);
-    }
-  };
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
