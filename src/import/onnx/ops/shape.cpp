@@ -137,7 +137,8 @@ Value slice_axis(OnnxNode& n, const Value& x, int64_t axis, const Dim& start, co
       return count == d ? x : ops::narrow(x, {.axis = axis, .start = std::min(first, d), .len = count});
     }
     const int64_t span = step > 0 ? last - first : first - last;
-    const int64_t stride = std::abs(std::clamp(step, -d - 1, d + 1));  // no longer than the axis: steps may be anything
+    const int64_t reach = std::max<int64_t>(d, 1);  // a step may be anything; a longer one takes one element as well
+    const int64_t stride = std::abs(std::clamp(step, -reach, reach));
     const int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
     if (count == 0) return ops::narrow(x, {.axis = axis, .start = 0, .len = 0});
     ops::SliceAttrs attrs;
