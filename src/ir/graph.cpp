@@ -7,6 +7,9 @@
 
 namespace rlx {
 
+// References to a value's type stay valid while nodes are added: they are moved, and their results with them.
+static_assert(std::is_nothrow_move_constructible_v<Node>);
+
 const TensorType& Value::type() const { return graph_->type(id_); }
 
 Value Value::result(int64_t index) const {

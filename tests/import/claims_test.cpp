@@ -78,6 +78,85 @@ TEST(OnnxClaims, ExpandTileRange) {
   expect_refused(model_of({"Tile", {"x", "s"}, {"y"}}, {one, ints("s", {1}, {-1})}), "");
 }
 
+TEST(OnnxClaims, PadResizeAndOthers) {
+  const std::string x = floats("x", {1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const int64_t n : {int64_t{1} << 30, kTwoGiB, int64_t{1} << 40, kHigh}) {
+    const auto f = static_cast<float>(n);
+    expect_refused(model_of({"Pad", {"x", "p"}, {"y"}}, {x, ints("p", {8}, {0, 0, 0, n, 0, 0, 0, 0})}), "");
+    expect_refused(
+        model_of({"Pad", {"x", "p"}, {"y"}, {attr("mode", "edge")}}, {x, ints("p", {8}, {n, n, n, n, n, n, n, n})}),
+        "");
+    expect_refused(model_of({"Resize", {"x", "", "", "s"}, {"y"}}, {x, ints("s", {4}, {1, 1, n, 2})}), "");
+    expect_refused(model_of({"Resize", {"x", "", "s"}, {"y"}}, {x, floats("s", {4}, {1, 1, 1, f})}), "");
+    expect_refused(model_of({"Resize", {"x", "", "s"}, {"y"}}, {x, floats("s", {4}, {1, 1, f, 1e38f})}), "");
+    expect_refused(model_of({"OneHot", {"i", "d", "v"}, {"y"}},
+                            {ints("i", {1}, {0}), ints("d", {}, {n}), floats("v", {2}, {0, 1})}),
+                   "");
+    expect_refused(model_of({"CenterCropPad", {"x", "s"}, {"y"}, {attr("axes", std::vector<int64_t>{3})}},
+                            {x, ints("s", {1}, {n})}),
+                   "");
+    expect_refused(model_of({"RandomNormal", {}, {"y"}, {attr("shape", std::vector<int64_t>{n})}}, {}), "");
+    expect_refused(model_of({"RandomUniform", {}, {"y"}, {attr("shape", std::vector<int64_t>{n, n})}}, {}), "");
+    expect_refused(model_of({"HannWindow", {"n"}, {"y"}}, {ints("n", {}, {n})}), "");
+    expect_refused(
+        model_of({"MelWeightMatrix", {"n", "n", "r", "a", "b"}, {"y"}},
+                 {ints("n", {}, {n}), ints("r", {}, {16000}), floats("a", {}, {0}), floats("b", {}, {8000})}),
+        "");
+    expect_refused(model_of({"AffineGrid", {"t", "s"}, {"y"}},
+                            {floats("t", {1, 2, 3}, {1, 0, 0, 0, 1, 0}), ints("s", {4}, {1, 1, n, 1})}),
+                   "");
+    expect_refused(
+        model_of({"DFT", {"r", "n"}, {"y"}, {attr("axis", 1)}}, {floats("r", {1, 2, 1}, {1, 2}), ints("n", {}, {n})}),
+        "");
+    expect_refused(model_of({"LRN", {"x"}, {"y"}, {attr("size", n)}}, {x}), "");
+    expect_refused(model_of({"DepthToSpace", {"x"}, {"y"}, {attr("blocksize", n)}}, {x}), "");
+    expect_refused(model_of({"AveragePool", {"x"}, {"y"}, {attr("kernel_shape", std::vector<int64_t>{n, n})}}, {x}),
+                   "");
+    expect_refused(
+        model_of({"MaxPool",
+                  {"x"},
+                  {"y"},
+                  {attr("kernel_shape", std::vector<int64_t>{1, 1}), attr("pads", std::vector<int64_t>{n, n, n, n})}},
+                 {x}),
+        "");
+    expect_refused(model_of({"Conv", {"x", "x"}, {"y"}, {attr("pads", std::vector<int64_t>{0, 0, 0, n})}}, {x}), "");
+    expect_refused(model_of({"ConvTranspose", {"x", "x"}, {"y"}, {attr("strides", std::vector<int64_t>{n, n})}}, {x}),
+                   "");
+    expect_refused(
+        model_of({"ConvTranspose", {"x", "x"}, {"y"}, {attr("output_shape", std::vector<int64_t>{n, n})}}, {x}), "");
+  }
+}
+
+TEST(OnnxClaims, StringsThatDouble) {
+  ModelText m;
+  m.graph.initializer(Message().numbers(1, {1}).number(2, 8).text(8, "v0").text(6, "abcd"));
+  for (int i = 0; i < 60; ++i) m.graph.node({"StringConcat", {str("v", i), str("v", i)}, {str("v", i + 1)}});
+  m.graph.output("v60", tensor_type(ElemType::kString, {1}));
+  expect_cheap_error([&] { run_values(*open(m), {}); }, "bytes");
+}
+
+TEST(OnnxClaims, PatternsThatExplode) {
+  const std::string text = Message().numbers(1, {1}).number(2, 8).text(8, "s").text(6, std::string(5000, 'a') + "b");
+  for (const char* pattern : {"(a*)*c", "(a|a)*c", "((a+)+)+c"})
+    EXPECT_EQ(run(model_of({"RegexFullMatch", {"s"}, {"y"}, {attr("pattern", pattern)}}, {text})).at(0).at(0), 0);
+  const std::string deep = std::string(100'000, '(') + std::string(100'000, ')');
+  expect_cheap_error(
+      [&] {
+        run(model_of({"RegexFullMatch", {"s"}, {"y"}, {attr("pattern", deep.c_str())}}, {text}));
+      },
+      "pattern");
+}
+
+TEST(OnnxClaims, PicturesThatAreLargerThanTheirFiles) {
+  for (const std::string& file :
+       {std::string("P6 30000 30000 255\n"), std::string("P5 1 999999999999 255\n"),
+        std::string("BM\x36\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\0\x40\0\0\0\x40\0\0\1\0\x18\0", 30) +
+            std::string(64, '\0')}) {
+    const std::string bytes = raw_tensor("f", ElemType::kUint8, {static_cast<int64_t>(file.size())}, file);
+    expect_refused(model_of({"ImageDecoder", {"f"}, {"y"}}, {bytes}), "picture");
+  }
+}
+
 // Each step is harmless.
 TEST(OnnxClaims, SizesThatDouble) {
   ModelText m;

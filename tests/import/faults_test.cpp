@@ -130,8 +130,10 @@ TEST(OnnxFaults, InputsAreChecked) {
   EXPECT_ERROR(run(*session, {{"a", a}}), kInvalid, "These inputs are not given: 'b' (float [2])");
   EXPECT_ERROR(run(*session, {{"a", a}, {"b", b}, {"c", b}}), kInvalid, "The model has no input 'c'");
   EXPECT_ERROR(run(*session, {{"a", a}, {"b", Tensor::i64({2}, {3, 4})}}), kInvalid, "Input 'b' is int64, not float");
-  EXPECT_ERROR(run(*session, {{"a", a}, {"b", Tensor::f32({1, 2}, {3, 4})}}), kInvalid, "'b'");
-  EXPECT_ERROR(run(*session, {{"a", a}, {"b", Tensor::f32({3}, {3, 4, 5})}}), kInvalid, "'b'");
+  EXPECT_ERROR(run(*session, {{"a", a}, {"b", Tensor::f32({1, 2}, {3, 4})}}), kInvalid,
+               "Input 'b' has shape [1, 2], but the model wants float [2]");
+  EXPECT_ERROR(run(*session, {{"a", a}, {"b", Tensor::f32({3}, {3, 4, 5})}}), kInvalid,
+               "Input 'b' has shape [3], but the model wants float [2]");
   EXPECT_EQ(run(*session, {{"a", a}, {"b", b}}).at(0), Tensor::f32({1, 2}, {4, 6}));
 }
 

@@ -215,7 +215,7 @@ TEST(OnnxInitializers, MayBeInputsWithADefault) {
       .initializer(ints("s", {1}, {4}))
       .input("x", floats_type({2, 2}))
       .input("w", floats_type({2}))
-      .input("s", ints_type({1}))
+      .input("s", ints_type({"k"}))
       .output("y", floats_type({4}));
   const auto session = open(m);
   ASSERT_EQ(session->inputs().size(), 1u);  // that must be given

@@ -19,12 +19,22 @@ constexpr int64_t kMaxNodes = 1'000'000;  // that one import builds: a small fil
 
 constexpr int64_t kMaxKnownBytes = 256 << 20;  // of what is computed to learn a value while a model is imported
 
-// Ops whose result is as large as a few numbers say. A file of 1 KB can claim any size that way: what is larger than
-// this, and many times what the op was given, is refused.
+// Ops whose result is as large as a few numbers say: a shape, pads, a length. A file of 1 KB can claim any size that
+// way: what is larger than this, and many times what the op was given, is refused.
 constexpr int64_t kMaxMadeBytes = int64_t{1} << 30, kMaxMadeRatio = 64;
-constexpr std::array<std::string_view, 13> kMakers = {
-    "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand",   "EyeLike", "MaxUnpool", "OneHot",
-    "Pad",           "Range",  "Resize",          "RoiAlign", "Tile",    "Upsample"};
+constexpr std::array<std::string_view, 25> kMakers = {"AveragePool",   "CenterCropPad",
+                                                      "Col2Im",        "ConstantOfShape",
+                                                      "Conv",          "ConvInteger",
+                                                      "ConvTranspose", "DFT",
+                                                      "DeformConv",    "Expand",
+                                                      "EyeLike",       "FeatureVectorizer",
+                                                      "FusedConv",     "GroupQueryAttention",
+                                                      "LpPool",        "MaxPool",
+                                                      "MaxUnpool",     "OneHot",
+                                                      "Pad",           "QLinearConv",
+                                                      "Range",         "Resize",
+                                                      "RoiAlign",      "Tile",
+                                                      "Upsample"};
 
 // 0 when symbols decide it.
 int64_t bytes_of(const TensorType& type) {

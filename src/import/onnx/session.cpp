@@ -345,9 +345,17 @@ void Session::check_inputs(const std::map<std::string, HostValue>& inputs) const
     const auto& all = model_->proto.graph->inputs;
     const auto it = std::find_if(all.begin(), all.end(), [&, &n = name](const ValueInfo& v) { return v.name == n; });
     require(it != all.end(), "The model has no input '", name, "'.");
-    if (value.kind == HostValue::Kind::kTensor && it->type.kind == TypeProto::Kind::kTensor)
-      require(value.elem == it->type.elem || storage(it->type.elem) == value.tensor.dtype(), "Input '", name, "' is ",
-              onnx::name(value.elem), ", not ", onnx::name(it->type.elem), ".");
+    if (value.kind != HostValue::Kind::kTensor || it->type.kind != TypeProto::Kind::kTensor) continue;
+    require(value.elem == it->type.elem || storage(it->type.elem) == value.tensor.dtype(), "Input '", name, "' is ",
+            onnx::name(value.elem), ", not ", onnx::name(it->type.elem), ".");
+    if (!it->type.shape) continue;
+    bool fits = it->type.shape->size() == value.tensor.sizes().size();
+    for (size_t i = 0; fits && i < it->type.shape->size(); ++i) {
+      const int64_t declared = (*it->type.shape)[i].value;
+      fits = declared <= 0 || declared == value.tensor.sizes()[i];  // a name may stand for two sizes, a number may not
+    }
+    require(fits, "Input '", name, "' has shape ", value.tensor.sizes(), ", but the model wants ", shape_text(it->type),
+            ".");
   }
 }
 

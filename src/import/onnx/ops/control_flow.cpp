@@ -258,8 +258,8 @@ std::vector<Item> scan_in_place(OnnxNode& n, const GraphProto& body, std::vector
   for (int64_t t = 0; t < length; ++t) {
     std::vector<Item> inputs = states;
     for (const Item& x : xs)
-      inputs.push_back(importer.item(
-          squeeze(ops::narrow(importer.value(x), {.axis = 0, .start = t, .len = 1}), {0}), x.elem));
+      inputs.push_back(
+          importer.item(squeeze(ops::narrow(importer.value(x), {.axis = 0, .start = t, .len = 1}), {0}), x.elem));
     const std::vector<Item> outputs = importer.import_body(body, inputs, n.frame());
     require(outputs.size() >= states.size(), "The body of the scan has too few outputs.");
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -281,8 +281,9 @@ std::vector<Item> scan_in_place(OnnxNode& n, const GraphProto& body, std::vector
   return results;
 }
 
-std::vector<Item> scan_region(OnnxNode& n, const GraphProto& body, std::vector<Item> states, const std::vector<Item>& xs,
-                          const std::vector<int64_t>& out_directions, const std::vector<int64_t>& out_axes) {
+std::vector<Item> scan_region(OnnxNode& n, const GraphProto& body, std::vector<Item> states,
+                              const std::vector<Item>& xs, const std::vector<int64_t>& out_directions,
+                              const std::vector<int64_t>& out_axes) {
   Importer& importer = n.importer();
   require(!xs.empty(), "A scan has at least one scanned input.");
   Values operands;

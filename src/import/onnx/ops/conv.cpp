@@ -117,9 +117,10 @@ Built conv_transpose(OnnxNode& n) {
     require(wanted.size() == axes, "Attribute 'output_shape' has ", wanted.size(), " entries.");
     for (size_t i = 0; i < axes; ++i) {
       const int64_t size = x.shape()[static_cast<int64_t>(i) + 2].value();
-      const int64_t full = w.stride[i] * (size - 1) + extra[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-      const int64_t cut = full - wanted[i];
-      if (cut < 0) extra[i] -= cut;
+      const int64_t reach = checked_add(checked_mul(w.kernel[i] - 1, w.dilation[i]), 1);
+      const int64_t full = checked_add(checked_add(checked_mul(w.stride[i], size - 1), extra[i]), reach);
+      const int64_t cut = checked_sub(full, wanted[i]);
+      if (cut < 0) extra[i] = checked_sub(extra[i], cut);
       const int64_t total = std::max<int64_t>(cut, 0);
       w.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.pads[axes + i] = total - w.pads[i];
@@ -139,11 +140,8 @@ Built max_pool(OnnxNode& n) {
   const Value x = n.input(0);
   const Window w = window_of(n, x.shape(), n.required_ints("kernel_shape"));
   const bool ceil = n.attr("ceil_mode", false);
-  Values results{ops::pool_max(x, {.kernel_size = w.kernel,
-                                   .stride = w.stride,
-                                   .padding = w.pads,
-                                   .dilation = w.dilation,
-                                   .ceil_mode = ceil})};
+  Values results{ops::pool_max(
+      x, {.kernel_size = w.kernel, .stride = w.stride, .padding = w.pads, .dilation = w.dilation, .ceil_mode = ceil})};
   if (n.wants(1))
     results.push_back(ops::pool_max_indices(x, {.kernel_size = w.kernel,
                                                 .stride = w.stride,
@@ -186,8 +184,11 @@ Built max_unpool(OnnxNode& n) {
   const size_t axes = w.kernel.size();
   std::vector<Dim> shape{x.shape()[0], x.shape()[1]};
   for (size_t i = 0; i < axes; ++i)
-    shape.emplace_back((x.shape()[static_cast<int64_t>(i) + 2].value() - 1) * w.stride[i] + w.kernel[i] - w.pads[i] -
-                       w.pads[axes + i]);
+    shape.emplace_back(checked_sub(
+        checked_sub(
+            checked_add(checked_mul(x.shape()[static_cast<int64_t>(i) + 2].value() - 1, w.stride[i]), w.kernel[i]),
+            w.pads[i]),
+        w.pads[axes + i]));
   const Dim count = n.symbols().product(shape);
   const Value zeros = expand_to(n.scalar(0, x.dtype()), Shape{count});
   const Dim given = n.symbols().product(x.shape().dims());
@@ -198,7 +199,7 @@ Built max_unpool(OnnxNode& n) {
   const std::vector<int64_t> wanted = n.ints(2);
   ops::PadAttrs attrs{.before = std::vector<int64_t>(wanted.size(), 0), .after = {}};
   require(wanted.size() == shape.size(), "The result's shape ", wanted, " has another rank than the operand.");
-  for (size_t i = 0; i < wanted.size(); ++i) attrs.after.push_back(wanted[i] - shape[i].value());
+  for (size_t i = 0; i < wanted.size(); ++i) attrs.after.push_back(checked_sub(wanted[i], shape[i].value()));
   return ops::pad(unpooled, attrs);
 }
 
@@ -237,9 +238,15 @@ Built deform_conv(OnnxNode& n) {
 
 Rows conv_rows() {
   return {
-      {"AveragePool", 1, average_pool}, {"Col2Im", 18, col2im},        {"Conv", 1, conv},
-      {"ConvInteger", 10, conv_integer}, {"ConvTranspose", 1, conv_transpose}, {"DeformConv", 19, deform_conv},
-      {"LpPool", 1, lp_pool},           {"MaxPool", 1, max_pool},      {"MaxUnpool", 9, max_unpool},
+      {"AveragePool", 1, average_pool},
+      {"Col2Im", 18, col2im},
+      {"Conv", 1, conv},
+      {"ConvInteger", 10, conv_integer},
+      {"ConvTranspose", 1, conv_transpose},
+      {"DeformConv", 19, deform_conv},
+      {"LpPool", 1, lp_pool},
+      {"MaxPool", 1, max_pool},
+      {"MaxUnpool", 9, max_unpool},
   };
 }
 

@@ -37,7 +37,8 @@ Values backward(OnnxNode& n, const Node& node, const Value& y, const Value& dy, 
   if (op == &ops::tanh) return {dy * one_minus(n, y * y)};
   if (op == &ops::sigmoid) return {dy * y * one_minus(n, y)};
   if (op == &ops::relu) return {ops::relu_backward(in[0], dy)};
-  if (op == &ops::reshape || op == &ops::expand) return {op == &ops::reshape ? reshape_to(dy, in[0].shape().dims()) : dy};
+  if (op == &ops::reshape || op == &ops::expand)
+    return {op == &ops::reshape ? reshape_to(dy, in[0].shape().dims()) : dy};
   if (op == &ops::transpose) {
     const std::vector<int64_t>& perm = node.attrs.as<ops::TransposeAttrs>().perm;
     std::vector<int64_t> inverse(perm.size());

@@ -143,8 +143,8 @@ template <const Op<ops::CumsumAttrs>& op>
 Built cumulative(OnnxNode& n) {
   const Value x = n.input(0);
   return op(x, {.axis = normalize_axis(n.int_value(1), x.shape().rank()),
-                         .exclusive = n.attr("exclusive", false),
-                         .reverse = n.attr("reverse", false)});
+                .exclusive = n.attr("exclusive", false),
+                .reverse = n.attr("reverse", false)});
 }
 
 }  // namespace
