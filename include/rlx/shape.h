@@ -75,8 +75,9 @@ class Shape {
   explicit Shape(std::span<const int64_t> sizes) : dims_(sizes.begin(), sizes.end()) {}
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
-  const Dim& operator[](int64_t axis) const { return dims_[static_cast<size_t>(axis)]; }
-  Dim& operator[](int64_t axis) { return dims_[static_cast<size_t>(axis)]; }
+  // Throws when there is no such axis.
+  const Dim& operator[](int64_t axis) const { return dims_[index(axis)]; }
+  Dim& operator[](int64_t axis) { return dims_[index(axis)]; }
   const std::vector<Dim>& dims() const { return dims_; }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
@@ -92,6 +93,13 @@ class Shape {
   bool operator==(const Shape&) const = default;
 
  private:
+  size_t index(int64_t axis) const {
+    if (axis < 0 || axis >= rank()) [[unlikely]]
+      no_axis(axis);
+    return static_cast<size_t>(axis);
+  }
+  [[noreturn]] void no_axis(int64_t axis) const;
+
   std::vector<Dim> dims_;
 };
 

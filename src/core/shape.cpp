@@ -69,6 +69,8 @@ Dim Dim::bind(const DimBinding& binding) const {
   return Dim(n);
 }
 
+void Shape::no_axis(int64_t axis) const { fail(ErrorKind::kInvalid, str("Shape ", *this, " has no axis ", axis, ".")); }
+
 bool Shape::is_static() const {
   return std::all_of(dims_.begin(), dims_.end(), [](const Dim& d) { return d.is_static(); });
 }

@@ -7,6 +7,9 @@
 
 namespace rlx {
 
+// References to a value's type stay valid while nodes are added: they are moved, and their results with them.
+static_assert(std::is_nothrow_move_constructible_v<Node>);
+
 const TensorType& Value::type() const { return graph_->type(id_); }
 
 Value Value::result(int64_t index) const {
@@ -49,6 +52,7 @@ Value Graph::add(const OpDef& op, std::span<const Value> inputs, Attrs attrs, st
     ids.push_back(v.id());
   }
   Types results = infer_types(op, types, attrs, symbols_);
+  require(results.size() > 0, "Op '", op.name, "' would have no results.");
   return add_node(op, std::move(ids), std::move(attrs), std::move(results), std::move(name));
 }
 

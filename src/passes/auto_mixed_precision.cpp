@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/aligned.h"
 #include "passes/match.h"
 #include "passes/passes.h"
 #include "passes/regions.h"
@@ -185,7 +186,7 @@ class Lowerer {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Node& producer = rw_.producer(node.inputs[i]);
       if (!is_low(node, role, i) || producer.op != &ops::constant) continue;
-      const Tensor& value = producer.attrs.as<ops::ConstantAttrs>().value;
+      const Tensor value = aligned(producer.attrs.as<ops::ConstantAttrs>().value);
       for (const float v : value.values<float>())
         if (std::isfinite(v) && std::abs(v) > 65504.f) return false;
     }

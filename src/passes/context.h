@@ -26,7 +26,8 @@ struct Limits {
   int64_t max_region_inputs = 16;  // likewise
   int64_t matmul_tile = 64;        // columns that a matmul kernel computes at once
   int64_t block_rows = 64;         // batch times sequence up to which an attention block is one node
-  int64_t fold_bytes = 1 << 20;    // a larger constant is folded only if it is no larger than its operands
+  int64_t fold_bytes = 1 << 20;    // a larger constant is folded only if it is no larger than its operands together ...
+  int64_t join_bytes = 16 << 20;   // ... and beyond this than one of them: constants that double would have no end
   int64_t unroll_steps = 64;       // iterations of a loop that is unrolled ...
   int64_t unroll_nodes = 4096;     // ... and iterations times nodes of its body
   int64_t most_nodes = 1'000'000;  // beyond it Unroll::kAlways is an error

@@ -1,4 +1,6 @@
 // A node whose operands are all constants becomes a constant, computed by the oracle: the value is what a run gives.
+#include <algorithm>
+
 #include "passes/passes.h"
 #include "passes/rewriter.h"
 #include "rlx/ops/leaves.h"
@@ -17,6 +19,12 @@ bool is_light(const OpDef& op) {
 int64_t bytes_of(const std::vector<Tensor>& tensors) {
   int64_t bytes = 0;
   for (const Tensor& t : tensors) bytes += static_cast<int64_t>(t.bytes().size());
+  return bytes;
+}
+
+int64_t largest(const std::vector<Tensor>& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& t : tensors) bytes = std::max(bytes, static_cast<int64_t>(t.bytes().size()));
   return bytes;
 }
 
@@ -41,6 +49,7 @@ void fold_constants(Rewriter& rw) {
     }
     const int64_t operand_bytes = bytes_of(operands);
     if (result_bytes > cap && result_bytes > operand_bytes) return std::nullopt;
+    if (result_bytes > rw.context().limits.join_bytes && result_bytes > largest(operands)) return std::nullopt;
     if (!is_light(*node.op) && operand_bytes + result_bytes > cap) return std::nullopt;
     std::vector<Tensor> results;
     try {

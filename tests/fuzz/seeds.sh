@@ -1,12 +1,22 @@
 #!/usr/bin/env bash
-# seeds.sh TARGET FOLDER: fills FOLDER with valid inputs for a fuzz target, made from files that the tests have anyway; where
-# the inputs are text, FOLDER.dict holds its words.
+# seeds.sh TARGET FOLDER [FROM]: fills FOLDER with valid inputs for a fuzz target, made from files that the tests have anyway; where
+# the inputs are text or names, FOLDER.dict holds its words. Models (onnx_fuzz) come from FROM, by default the onnx package in .venv.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 target=${1:?a fuzz target, such as npy_fuzz} folder=${2:?a folder}
 mkdir -p "$folder"
 case $target in
   npy_fuzz) pattern='\.np[yz]$' ;;
+  onnx_fuzz)
+    from=${3:-$(echo "$root"/.venv/lib/python3*/site-packages/onnx/backend/test/data)}
+    [[ -d $from ]] || { echo "seeds.sh: there is no folder '$from' with models; ./dev setup installs onnx into .venv." >&2; exit 1; }
+    find "$from" -name '*.onnx' -size -16k | while read -r file; do
+      cp "$file" "$folder/$(sha1sum "$file" | cut -c1-16)"
+    done
+    { grep -hoE '\{"[A-Z][A-Za-z0-9]*", [0-9]+' "$root"/src/import/onnx/ops/*.cpp | grep -oE '[A-Z][A-Za-z0-9]*'
+      grep -hoE '(attr|required_ints?)\("[a-z_A-Z]+"' "$root"/src/import/onnx/ops/*.cpp | grep -oE '"[a-z_A-Z]+"' | tr -d '"'; } |
+      sort -u | sed 's/.*/"&"/' > "$folder.dict"
+    pattern='\.onnx$' ;;
   text_fuzz) pattern='\.rlx$' ;;
   wav_fuzz)  # no test has a file of its own: stereo of 16 bits, mono floats with a chunk before them
     printf 'RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\1\0\2\0\x40\x1f\0\0\0\x7d\0\0\4\0\x10\0data\x8\0\0\0\1\2\3\4\5\6\7\x8' > "$folder/stereo"

@@ -9,8 +9,10 @@
 #include <limits>
 
 #include "backends/host/box_copy.h"
+#include "backends/host/memory.h"
 #include "backends/host/pool.h"
 #include "backends/host/program.h"
+#include "core/aligned.h"
 #include "ops/cost.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -23,7 +25,22 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kHugeBytes = 8 << 20;
 
-// Zeroed bytes at the plan's alignment.
+struct Free {
+  void* pages = nullptr;  // mapped; null: allocated
+  size_t size = 0;
+  void operator()(std::byte* p) const {
+#ifdef __linux__
+    if (pages) {
+      ::munmap(pages, size);
+      return;
+    }
+#endif
+    std::free(p);
+  }
+};
+
+// Zeroed bytes at the plan's alignment. Large ones are pages that the system gives when they are touched: compiling a
+// graph costs no memory until it runs.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
@@ -31,23 +48,30 @@ class AlignedBytes {
     if (size == 0) return;
     size_t a = sizeof(void*);
     while (a < static_cast<size_t>(alignment)) a *= 2;
-    const bool huge = size >= kHugeBytes;
-    if (huge) a = std::max(a, kHugePage);
+    const auto bytes = static_cast<size_t>(size);
     void* memory = nullptr;
-    if (posix_memalign(&memory, a, static_cast<size_t>(size)) != 0)
-      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
-#ifdef MADV_HUGEPAGE
-    if (huge) madvise(memory, static_cast<size_t>(size), MADV_HUGEPAGE);  // a hint: it may fail
+#ifdef __linux__
+    if (size >= kHugeBytes) {
+      a = std::max(a, kHugePage);
+      void* pages =
+          ::mmap(nullptr, bytes + a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (pages != MAP_FAILED) {
+        memory = pages;
+        size_t space = bytes + a;
+        bytes_ = {static_cast<std::byte*>(std::align(a, bytes, memory, space)), Free{pages, bytes + a}};
+        ::madvise(bytes_.get(), bytes, MADV_HUGEPAGE);  // a hint: it may fail
+        return;
+      }
+    }
 #endif
-    std::memset(memory, 0, static_cast<size_t>(size));
-    bytes_.reset(static_cast<std::byte*>(memory));
+    if (posix_memalign(&memory, a, bytes) != 0)
+      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
+    std::memset(memory, 0, bytes);
+    bytes_ = {static_cast<std::byte*>(memory), Free{}};
   }
   std::byte* data() const { return bytes_.get(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
@@ -60,6 +84,15 @@ plan::Options plan_options(const CompileOptions& o) {
           .no_reuse = o.no_reuse,
           .in_place = o.in_place,
           .verify = o.verify_plan};
+}
+
+// The plan, if the machine can hold what it asks for: activations, states, and weights computed of weights.
+plan::Plan affordable(plan::Plan plan, const Program& program) {
+  int64_t bytes = checked_add(plan.arena_bytes, plan.persistent_bytes);
+  for (size_t v = 0; v < program.values.size(); ++v)
+    if (program.values[v].source == Source::kStatic) bytes = checked_add(bytes, program.problem.values[v].size_bytes);
+  require_memory(bytes, "The program");
+  return plan;
 }
 
 // An operand or result of a step that runs on the first rows only, where those rows are not a prefix of the tensor's
@@ -145,7 +178,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options)
       : program_(std::move(program)),
         options_(options),
-        plan_(plan::make_plan(program_.problem, plan_options(options))),
+        plan_(affordable(plan::make_plan(program_.problem, plan_options(options)), program_)),
         pool_(shared_pool(options.threads)),
         arena_(plan_.arena_bytes, options.arena_alignment),
         persistent_(plan_.persistent_bytes, options.arena_alignment),
@@ -181,13 +214,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
   }
 
   void set_param(size_t index, const Tensor& value) override {
-    replace(params_[index], value);
+    replace(params_[index], aligned(value));
     param_changed_[index] = true;
     statics_stale_ = true;
     for (const auto& bodies : bodies_)
-      if (bodies) bodies->set_param(program_.manifest.params[index].name, value);
+      if (bodies) bodies->set_param(program_.manifest.params[index].name, params_[index]);
   }
-  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], value); }
+  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], aligned(value)); }
 
   void set_feed(size_t output, size_t input) override {
     add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});

@@ -2,7 +2,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backends/host/memory.h"
 #include "backends/host/program.h"
+#include "core/aligned.h"
 #include "rlx/ops/expand.h"
 #include "rlx/ops/leaves.h"
 
@@ -63,8 +65,10 @@ class Lowering {
 
   int32_t add_value(const Result& bound, const Result& symbolic, Source source, plan::Region region) {
     const auto index = static_cast<int32_t>(program_.values.size());
+    const int64_t bytes = bound.type.size_bytes();
+    if (bytes > memory_bytes()) require_memory(bytes, str("Value ", bound_.label(bound.id), " (", bound.type, ")"));
     program_.values.push_back({.type = bound.type, .symbolic = symbolic.type, .source = source});
-    program_.problem.values.push_back({.size_bytes = bound.type.size_bytes(), .region = region});
+    program_.problem.values.push_back({.size_bytes = bytes, .region = region});
     value_[bound.id] = index;
     return index;
   }
@@ -92,7 +96,7 @@ class Lowering {
       program_.state_values[static_cast<size_t>(program_.values[v].index)] = static_cast<int32_t>(v);
     } else if (node.op == &ops::constant) {
       const size_t v = add(Source::kConstant, external);
-      program_.values[v].constant = node.attrs.as<ops::ConstantAttrs>().value;
+      program_.values[v].constant = aligned(node.attrs.as<ops::ConstantAttrs>().value);
       make_static(v, {});
     } else if (node.op == &ops::dim_value) {
       program_.values[add(Source::kDimValue, persistent)].dim = symbolic.attrs.as<ops::DimValueAttrs>().dim;

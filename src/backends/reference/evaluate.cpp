@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "backends/reference/table.h"
+#include "core/aligned.h"
 #include "rlx/ops/leaves.h"
 
 namespace rlx::reference {
@@ -76,13 +77,13 @@ std::vector<Tensor> evaluate(const Graph& graph, std::span<const Tensor> inputs,
       const Tensor& t = inputs[next_input++];
       require(t.type() == node.results[0].type, "Input '", node.name, "' is ", t.type(), ", not ", node.results[0].type,
               ".");
-      results = {t};
+      results = {aligned(t)};
     } else if (node.op == &ops::param) {
-      results = {leaf_value(params.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "Param")};
+      results = {aligned(leaf_value(params.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "Param"))};
     } else if (node.op == &ops::state) {
-      results = {leaf_value(given_states.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "State")};
+      results = {aligned(leaf_value(given_states.find_param(node.attrs.as<ops::LeafAttrs>().name), node, "State"))};
     } else if (node.op == &ops::constant) {
-      results = {node.attrs.as<ops::ConstantAttrs>().value};
+      results = {aligned(node.attrs.as<ops::ConstantAttrs>().value)};
     } else if (node.op == &ops::dim_value) {
       results = {Tensor::i32({}, {static_cast<int32_t>(node.attrs.as<ops::DimValueAttrs>().dim.value())})};
     } else {

@@ -25,7 +25,14 @@ class Walker {
  public:
   Walker(Importer& importer) : importer_(importer), graph_(importer.graph()) {}
 
+  // Every value once: a chain of x + x would be walked 2^n times otherwise.
   Dims of(ValueId id, int depth = 0) {
+    if (const auto it = seen_.find(id); it != seen_.end()) return it->second;
+    return seen_[id] = find(id, depth);
+  }
+
+ private:
+  Dims find(ValueId id, int depth) {
     const TensorType& type = graph_.type(id);
     if (depth > 200 || !(is_int(type.dtype) || type.dtype == DType::Bool) || type.rank() > 1) return std::nullopt;
     const std::optional<int64_t> count = type.shape.try_elements();
@@ -42,12 +49,16 @@ class Walker {
       in.push_back(of(v, depth + 1));
       if (!in.back()) return std::nullopt;
     }
-    return apply(node, in, *count);
+    try {
+      return apply(node, in, *count);
+    } catch (const Error&) {  // not expressible: a difference of two symbols, a product that overflows
+      return std::nullopt;
+    }
   }
 
- private:
   Dims apply(const Node& node, const std::vector<Dims>& in, int64_t count) {
     const OpDef* op = node.op;
+    if (op == &ops::cast && size_of(node.results[0].type.dtype) < 4) return std::nullopt;  // it may change the values
     if (op == &ops::cast || op == &ops::reshape) return in[0];
     if (op == &ops::expand) return broadcast(*in[0], count);
     if (op == &ops::concat) {
@@ -101,23 +112,21 @@ class Walker {
 
   std::optional<Dim> combine(const OpDef* op, const Dim& a, const Dim& b) {
     SymbolTable& symbols = graph_.symbols();
-    try {
-      if (op == &ops::add) return symbols.add(a, b);
-      if (op == &ops::sub) return symbols.sub(a, b);
-      if (op == &ops::mul) return symbols.mul(a, b);
-      if (op == &ops::div && b.is_static() && b.value() > 0) return symbols.div(a, b);
-      if (op == &ops::eq || op == &ops::ne) {
-        const std::optional<bool> same = equal(a, b);
-        if (same) return Dim(static_cast<int64_t>(*same == (op == &ops::eq)));
-      }
-      if ((op == &ops::max || op == &ops::min) && a == b) return a;
-    } catch (const Error&) {  // not expressible: a difference of two symbols, a product that overflows
+    if (op == &ops::add) return symbols.add(a, b);
+    if (op == &ops::sub) return symbols.sub(a, b);
+    if (op == &ops::mul) return symbols.mul(a, b);
+    if (op == &ops::div && b.is_static() && b.value() > 0) return symbols.div(a, b);
+    if (op == &ops::eq || op == &ops::ne) {
+      const std::optional<bool> same = equal(a, b);
+      if (same) return Dim(static_cast<int64_t>(*same == (op == &ops::eq)));
     }
+    if ((op == &ops::max || op == &ops::min) && a == b) return a;
     return std::nullopt;
   }
 
   Importer& importer_;
   Graph& graph_;
+  std::unordered_map<ValueId, Dims> seen_;
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "import/onnx/importer.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "backends/reference/evaluate.h"
+#include "core/aligned.h"
 #include "import/onnx/node.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -12,7 +14,36 @@ namespace rlx::onnx {
 
 namespace {
 
-constexpr int kMaxDepth = 200;  // of functions that call functions and bodies within bodies
+constexpr int kMaxDepth = 200;            // of functions that call functions and bodies within bodies
+constexpr int64_t kMaxNodes = 1'000'000;  // that one import builds: a small file can ask for any number
+
+constexpr int64_t kMaxKnownBytes = 256 << 20;  // of what is computed to learn a value while a model is imported
+
+// Ops whose result is as large as a few numbers say: a shape, pads, a length. A file of 1 KB can claim any size that
+// way: what is larger than this, and many times what the op was given, is refused.
+constexpr int64_t kMaxMadeBytes = int64_t{1} << 30, kMaxMadeRatio = 64;
+constexpr std::array<std::string_view, 25> kMakers = {"AveragePool",   "CenterCropPad",
+                                                      "Col2Im",        "ConstantOfShape",
+                                                      "Conv",          "ConvInteger",
+                                                      "ConvTranspose", "DFT",
+                                                      "DeformConv",    "Expand",
+                                                      "EyeLike",       "FeatureVectorizer",
+                                                      "FusedConv",     "GroupQueryAttention",
+                                                      "LpPool",        "MaxPool",
+                                                      "MaxUnpool",     "OneHot",
+                                                      "Pad",           "QLinearConv",
+                                                      "Range",         "Resize",
+                                                      "RoiAlign",      "Tile",
+                                                      "Upsample"};
+
+// 0 when symbols decide it.
+int64_t bytes_of(const TensorType& type) {
+  if (!type.shape.is_static()) return 0;
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const int64_t elements = type.shape.try_elements().value_or(kLargest);
+  const auto size = static_cast<int64_t>(size_of(type.dtype));
+  return elements > kLargest / size ? kLargest : elements * size;
+}
 
 std::string label(const NodeProto& node) {
   return str("importing node '", node.name, "' (", node.domain.empty() ? "" : str(node.domain, "."), node.op_type, ")");
@@ -125,6 +156,8 @@ bool Importer::is_constant(ValueId id) {
     const Node& node = graph_.node_of(v);
     if (known_.contains(v) || node.op == &ops::constant) {
       is_constant_[v] = true;
+    } else if (!graph_.type(v).shape.is_static()) {
+      is_constant_[v] = false;
     } else if (node.op->traits.leaf) {
       is_constant_[v] = node.op == &ops::dim_value && node.attrs.as<ops::DimValueAttrs>().dim.is_static();
     } else {
@@ -148,8 +181,11 @@ bool Importer::is_constant(ValueId id) {
 
 std::optional<Tensor> Importer::try_known(ValueId id) {
   if (const auto it = known_.find(id); it != known_.end()) return it->second;
-  if (const Node& node = graph_.node_of(id); node.op == &ops::constant)
-    return node.attrs.as<ops::ConstantAttrs>().value;
+  if (const Node& node = graph_.node_of(id); node.op == &ops::constant) {
+    const Tensor& value = node.attrs.as<ops::ConstantAttrs>().value;
+    if (is_aligned(value)) return value;
+    return known_[id] = value.clone();  // builders read its elements
+  }
   if (!is_constant(id)) return std::nullopt;
   // The part of the graph that the value follows from, in the graph's order.
   std::vector<int64_t> places;
@@ -165,6 +201,14 @@ std::optional<Tensor> Importer::try_known(ValueId id) {
       for (const ValueId in : graph_.nodes()[static_cast<size_t>(place)].inputs) stack.push_back(in);
   }
   std::sort(places.begin(), places.end());
+  int64_t bytes = 0;
+  for (const int64_t place : places)
+    for (const Result& r : graph_.nodes()[static_cast<size_t>(place)].results)
+      if (bytes <= kMaxKnownBytes) bytes += std::min(bytes_of(r.type), kMaxKnownBytes + 1);
+  if (bytes > kMaxKnownBytes) {  // a stage of a run computes it, if that can be had
+    is_constant_[id] = false;
+    return std::nullopt;
+  }
   Graph part = graph_.empty_revision();
   for (const int64_t place : places) {
     const Node& node = graph_.nodes()[static_cast<size_t>(place)];
@@ -379,6 +423,8 @@ void Importer::import_nodes(const std::vector<NodeProto>& nodes, Frame& frame,
 }
 
 void Importer::import_node(const NodeProto& node, Frame& frame) {
+  require(++nodes_built_ <= kMaxNodes, "The model is more than ", kMaxNodes,
+          " nodes when its functions and loops are written out.");
   std::vector<Item> results;
   for (;;) {
     try {
@@ -407,8 +453,26 @@ std::vector<Item> Importer::build(const NodeProto& node, Frame& frame) {
                                       "' of opset ", opset, " is not supported."));
   std::vector<Item> inputs;
   for (const std::string_view name : node.inputs) inputs.push_back(lookup(name, frame));
-  OnnxNode onnx_node(*this, node, frame, std::move(inputs), opset);
-  return row->build(onnx_node).items(*this);
+  OnnxNode onnx_node(*this, node, frame, inputs, opset);
+  std::vector<Item> results = row->build(onnx_node).items(*this);
+  check_claims(node, inputs, results);
+  return results;
+}
+
+void Importer::check_claims(const NodeProto& node, const std::vector<Item>& inputs, const std::vector<Item>& results) {
+  if (!std::binary_search(kMakers.begin(), kMakers.end(), node.op_type)) return;
+  for (const Item& it : results) {
+    if (it.kind != Item::Kind::kTensor) continue;
+    const TensorType type = value(it).type();
+    const int64_t bytes = bytes_of(type);
+    if (bytes <= kMaxMadeBytes) continue;
+    int64_t given = 0;
+    for (const Item& in : inputs)
+      if (in.kind == Item::Kind::kTensor) given = std::max(given, bytes_of(value(in).type()));
+    if (bytes / kMaxMadeRatio > given)
+      fail(ErrorKind::kMemory, str("Its result (", type, ") would be made of ", given, " bytes; more than ",
+                                   kMaxMadeRatio, " times that is refused beyond ", kMaxMadeBytes, " bytes."));
+  }
 }
 
 std::vector<Item> Importer::call_function(const FunctionProto& function, const NodeProto& node, Frame& frame) {

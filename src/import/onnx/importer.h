@@ -116,6 +116,7 @@ class Importer {
  private:
   void import_nodes(const std::vector<NodeProto>& nodes, Frame& frame, const std::vector<std::string_view>& outputs);
   void import_node(const NodeProto& node, Frame& frame);
+  void check_claims(const NodeProto& node, const std::vector<Item>& inputs, const std::vector<Item>& results);
   std::vector<Item> build(const NodeProto& node, Frame& frame);
   std::vector<Item> call_function(const FunctionProto& function, const NodeProto& node, Frame& frame);
   void add_initializers(const GraphProto& graph, Frame& frame);
@@ -142,7 +143,8 @@ class Importer {
   std::unordered_map<ValueId, ValueId> renamed_;  // by the last cut
   std::unordered_map<ValueId, bool> is_constant_;
   std::unordered_map<const GraphProto*, std::vector<std::string_view>> free_names_;
-  int depth_ = 0;  // of functions and bodies: a function that calls itself is an error
+  int depth_ = 0;            // of functions and bodies: a function that calls itself is an error
+  int64_t nodes_built_ = 0;  // with those of functions and of loops that are written out
 };
 
 }  // namespace rlx::onnx

@@ -1,8 +1,12 @@
 #include "import/onnx/node.h"
 
+#include "core/aligned.h"
+
 namespace rlx::onnx {
 
 using Type = AttributeProto::Type;
+
+constexpr size_t kMaxCopiedBytes = 1 << 16;
 
 std::string OnnxNode::label() const {
   std::string text = "node ";
@@ -113,7 +117,10 @@ std::vector<int64_t> OnnxNode::required_ints(std::string_view name) const {
 HostValue OnnxNode::tensor_attr(std::string_view name) const {
   const AttributeProto* a = typed_attr(name, Type::kTensor);
   require(a && !a->tensors.empty(), "Attribute '", name, "' is missing, or not a tensor.");
-  return importer_.model().tensors.value(a->tensors[0]);
+  HostValue value = importer_.model().tensors.value(a->tensors[0]);
+  // Builders read its elements. Large ones are weights in a Constant, which stay where they are.
+  if (value.tensor.bytes().size() <= kMaxCopiedBytes) value.tensor = aligned(value.tensor);
+  return value;
 }
 
 const GraphProto& OnnxNode::graph_attr(std::string_view name) const {

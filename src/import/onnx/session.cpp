@@ -13,6 +13,7 @@ namespace rlx::onnx {
 namespace {
 
 constexpr size_t kMaxBranches = 64;            // of one step, and of sizes of inputs: what is kept for later runs
+constexpr int64_t kMaxSteps = 4096;            // that are kept in all
 constexpr int64_t kMaxSideElements = 1 << 14;  // a value that needs no more than this is computed on the side
 
 // The nodes that the outputs need, and nothing else.
@@ -45,8 +46,10 @@ bool is_small(const Graph& part) {
   for (const Node& node : part.nodes()) {
     if (node.op->traits.compute_heavy || !node.attrs.graphs().empty()) return false;
     if (node.op->traits.leaf) continue;
-    for (const Result& r : node.results) elements += r.type.shape.try_elements().value_or(kMaxSideElements);
-    if (elements > kMaxSideElements) return false;
+    for (const Result& r : node.results) {
+      elements += std::min(r.type.shape.try_elements().value_or(kMaxSideElements), kMaxSideElements + 1);
+      if (elements > kMaxSideElements) return false;
+    }
   }
   return true;
 }
@@ -97,6 +100,24 @@ struct Session::Step {
   };
   bool last = false;
   std::vector<Result> results;
+
+  Step() = default;
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+  // One after the other: a loop that is observed leaves a chain as long as its iterations.
+  ~Step() {
+    std::vector<std::unique_ptr<Step>> steps;
+    const auto take = [&](Step& step) {
+      for (Branch& b : step.branches)
+        if (b.next) steps.push_back(std::move(b.next));
+    };
+    take(*this);
+    while (!steps.empty()) {
+      const std::unique_ptr<Step> step = std::move(steps.back());
+      steps.pop_back();
+      take(*step);
+    }
+  }
 };
 
 // Follows an import: answers demands from the steps of earlier runs, then with new ones.
@@ -110,7 +131,7 @@ class Session::Recorder : public Observer {
   std::vector<Tensor> observe(Importer& importer, const std::vector<ValueId>& ids) override {
     const Graph& graph = importer.graph();
     const bool fresh = *place_ == nullptr;
-    if (fresh) *place_ = std::make_unique<Step>();
+    if (fresh) *place_ = session_.new_step();
     Step& step = **place_;
     const int index = next_step_++;
     std::vector<Output> wanted;
@@ -154,7 +175,7 @@ class Session::Recorder : public Observer {
   // The rest of the import is the last step.
   Step& finish(Importer& importer, const std::vector<Item>& outputs) {
     if (*place_ == nullptr) {
-      auto step = std::make_unique<Step>();
+      auto step = session_.new_step();
       step->last = true;
       std::vector<Output> wanted;
       for (const Item& item : outputs) step->results.push_back(result(importer, item, wanted));
@@ -179,6 +200,7 @@ class Session::Recorder : public Observer {
   void compile_into(Step& step, Graph part) {
     step.feeds = feeds_of(part);
     step.executable = std::make_unique<Executable>(compile(std::move(part), session_.options_));
+    ++session_.stage_compiles_;
   }
 
   void cut(Importer& importer, Step& step, int index, std::vector<Output> wanted, bool fresh) {
@@ -188,11 +210,15 @@ class Session::Recorder : public Observer {
     Graph next = graph.empty_revision();
     std::unordered_map<ValueId, ValueId> renamed;
     std::map<std::string, Feed> sources;
+    const auto unique = [&](std::string name) {  // a user's input may be called so already
+      while (sources_.contains(name)) name += '_';
+      return name;
+    };
     const auto hand_on = [&](ValueId id, const std::string& name, Feed feed) {
       renamed[id] = next.input(name, graph.type(id)).id();
       sources[name] = std::move(feed);
     };
-    for (const Output& o : wanted) hand_on(o.value, str("s", index, "_", o.name), {index, o.name});
+    for (const Output& o : wanted) hand_on(o.value, unique(str("s", index, "_", o.name)), {index, o.name});
     for (const ValueId id : importer.live_values()) {
       if (renamed.contains(id)) continue;
       const Node& node = graph.node_of(id);
@@ -201,7 +227,7 @@ class Session::Recorder : public Observer {
       } else {
         const std::string name = str("v", wanted.size());
         wanted.push_back({name, id});
-        hand_on(id, str("s", index, "_", name), {index, name});
+        hand_on(id, unique(str("s", index, "_", name)), {index, name});
       }
     }
     if (fresh) compile_into(step, prune(graph, wanted));
@@ -253,7 +279,7 @@ Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions option
             "The model has no size '", name, "'.");
   for (ModelPort& port : outputs_) describe(port, sizes);
   try {
-    import_symbolic();
+    guard_memory([&] { import_symbolic(); });
   } catch (const Error& e) {
     graph_.reset();
     why_not_ = e.what();
@@ -262,6 +288,13 @@ Session::Session(std::shared_ptr<const ModelSource> model, CompileOptions option
 }
 
 Session::~Session() = default;
+
+std::unique_ptr<Session::Step> Session::new_step() {
+  ++num_steps_;
+  return std::make_unique<Step>();
+}
+
+int64_t Session::compiles() const { return stage_compiles_ + (executable_ ? executable_->stats().compiles : 0); }
 
 void Session::describe(ModelPort& port, const std::map<std::string, int64_t>& sizes) {
   port.text = shape_text(port.type);
@@ -312,15 +345,27 @@ void Session::check_inputs(const std::map<std::string, HostValue>& inputs) const
     const auto& all = model_->proto.graph->inputs;
     const auto it = std::find_if(all.begin(), all.end(), [&, &n = name](const ValueInfo& v) { return v.name == n; });
     require(it != all.end(), "The model has no input '", name, "'.");
-    if (value.kind == HostValue::Kind::kTensor && it->type.kind == TypeProto::Kind::kTensor)
-      require(value.elem == it->type.elem || storage(it->type.elem) == value.tensor.dtype(), "Input '", name, "' is ",
-              onnx::name(value.elem), ", not ", onnx::name(it->type.elem), ".");
+    if (value.kind != HostValue::Kind::kTensor || it->type.kind != TypeProto::Kind::kTensor) continue;
+    require(value.elem == it->type.elem || storage(it->type.elem) == value.tensor.dtype(), "Input '", name, "' is ",
+            onnx::name(value.elem), ", not ", onnx::name(it->type.elem), ".");
+    if (!it->type.shape) continue;
+    bool fits = it->type.shape->size() == value.tensor.sizes().size();
+    for (size_t i = 0; fits && i < it->type.shape->size(); ++i) {
+      const int64_t declared = (*it->type.shape)[i].value;
+      fits = declared <= 0 || declared == value.tensor.sizes()[i];  // a name may stand for two sizes, a number may not
+    }
+    require(fits, "Input '", name, "' has shape ", value.tensor.sizes(), ", but the model wants ", shape_text(it->type),
+            ".");
   }
 }
 
 std::vector<HostValue> Session::run(const std::map<std::string, HostValue>& inputs, const Watch& watch) {
   watch_ = watch;
   check_inputs(inputs);
+  return guard_memory([&] { return run_checked(inputs); });
+}
+
+std::vector<HostValue> Session::run_checked(const std::map<std::string, HostValue>& inputs) {
   const bool plain = inputs.size() == inputs_.size() && std::all_of(inputs.begin(), inputs.end(), [](const auto& i) {
                        return i.second.kind == HostValue::Kind::kTensor;
                      });
@@ -358,7 +403,8 @@ void append_key(std::string& key, const HostValue& value) {
 
 // Tensors of inputs by name, those in sequences as name/0, name/1 …
 void collect(const std::string& name, const HostValue& value, NamedTensors& out) {
-  if (value.kind == HostValue::Kind::kTensor) out[name] = value.tensor;
+  if (value.kind == HostValue::Kind::kTensor)
+    require(out.emplace(name, value.tensor).second, "Two inputs are called '", name, "'.");
   for (size_t i = 0; i < value.items.size(); ++i) collect(str(name, "/", i), value.items[i], out);
 }
 
@@ -403,6 +449,10 @@ std::vector<HostValue> Session::run_staged(const std::map<std::string, HostValue
     collect(name, value, tensors);
     key += name + '=';
     append_key(key, value);
+  }
+  if (num_steps_ > kMaxSteps) {
+    roots_.clear();
+    num_steps_ = 0;
   }
   if (roots_.size() >= kMaxBranches && !roots_.contains(key)) roots_.erase(roots_.begin());
   std::unique_ptr<Step>* root = &roots_[key];

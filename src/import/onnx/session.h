@@ -5,6 +5,8 @@
 
 #include <map>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,17 @@ struct Watch {
   std::vector<StepTrace>* trace = nullptr;
   std::vector<ModelStage>* stages = nullptr;  // the compiled parts, in order
 };
+
+// What a model asks for beyond the machine's memory is our Error, wherever it is noticed.
+template <class F>
+auto guard_memory(F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  fail(ErrorKind::kMemory, "The model needs more memory than there is.");
+}
 
 class Session {
  public:
@@ -47,6 +60,9 @@ class Session {
   // Outputs in the model's order.
   std::vector<HostValue> run(const std::map<std::string, HostValue>& inputs, const Watch& watch = {});
 
+  // How many programs were compiled so far: of the whole graph for some sizes, or of a stage.
+  int64_t compiles() const;
+
  private:
   struct Step;
   struct Branch;
@@ -57,7 +73,9 @@ class Session {
   void import_symbolic();
   void describe(ModelPort& port, const std::map<std::string, int64_t>& sizes);
   void check_inputs(const std::map<std::string, HostValue>& inputs) const;
+  std::vector<HostValue> run_checked(const std::map<std::string, HostValue>& inputs);
   std::vector<HostValue> run_staged(const std::map<std::string, HostValue>& inputs);
+  std::unique_ptr<Step> new_step();
   void execute(Step& step, Produced& produced, const NamedTensors& inputs);
 
   std::shared_ptr<const ModelSource> model_;
@@ -70,6 +88,8 @@ class Session {
   std::unique_ptr<Executable> executable_;
   std::map<std::string, std::unique_ptr<Step>> roots_;  // by sizes of inputs
   Watch watch_;                                         // of the run in progress
+  int64_t num_steps_ = 0;                               // made since roots_ was empty
+  int64_t stage_compiles_ = 0;
 };
 
 // Reads and checks a model: structure, names and ops; throws what a user should read.

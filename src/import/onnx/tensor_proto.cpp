@@ -1,5 +1,6 @@
 #include "import/onnx/tensor_proto.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -112,7 +113,12 @@ Tensor from_bytes(const TensorProto& proto, std::span<const std::byte> bytes, in
   require(bytes.size() == expected, "Tensor '", label(proto), "' (", name(proto.elem), ") has ", bytes.size(),
           " bytes of data, but its sizes ", proto.dims, " need ", expected, ".");
   if (bits < 8) return unpack(proto, bytes, count);
-  return Tensor::borrow(storage_of(proto.elem), proto.dims, bytes, std::move(owner));
+  const Tensor borrowed = Tensor::borrow(storage_of(proto.elem), proto.dims, bytes, std::move(owner));
+  const auto is_wrong_bool = [](std::byte b) { return b > std::byte{1}; };
+  if (proto.elem != ElemType::kBool || std::none_of(bytes.begin(), bytes.end(), is_wrong_bool)) return borrowed;
+  Tensor t = borrowed.clone();  // kernels rely on 0 and 1
+  for (std::byte& b : t.mutable_bytes()) b = std::min(b, std::byte{1});
+  return t;
 }
 
 Tensor from_elements(const TensorProto& proto, const Elements& e, int64_t count) {
@@ -125,7 +131,7 @@ Tensor from_elements(const TensorProto& proto, const Elements& e, int64_t count)
     case ElemType::kComplex64: {
       require_count(proto, e.floats.size(), checked_mul(count, 2));
       Tensor t(dtype, proto.dims);
-      std::memcpy(t.mutable_bytes().data(), e.floats.data(), t.bytes().size());
+      if (count > 0) std::memcpy(t.mutable_bytes().data(), e.floats.data(), t.bytes().size());
       return t;
     }
     default: break;
@@ -142,7 +148,10 @@ Tensor from_elements(const TensorProto& proto, const Elements& e, int64_t count)
   Tensor t(dtype, proto.dims);
   std::byte* out = t.mutable_bytes().data();
   const size_t size = size_of(dtype);  // halves are bit patterns in the low bytes; integers keep their low bytes
-  for (size_t i = 0; i < e.ints.size(); ++i) std::memcpy(out + i * size, &e.ints[i], size);
+  for (size_t i = 0; i < e.ints.size(); ++i) {
+    const int64_t value = dtype == DType::Bool ? int64_t{e.ints[i] != 0} : e.ints[i];
+    std::memcpy(out + i * size, &value, size);
+  }
   return t;
 }
 
@@ -159,7 +168,7 @@ uint64_t parse_number(std::string_view text, std::string_view what) {
 TensorSource::TensorSource(std::shared_ptr<const void> owner, std::string folder)
     : owner_(std::move(owner)), folder_(std::move(folder)) {}
 
-std::span<const std::byte> TensorSource::external_bytes(const TensorProto& proto,
+std::span<const std::byte> TensorSource::external_bytes(const TensorProto& proto, size_t expected,
                                                         std::shared_ptr<const void>& owner) const {
   std::string_view location;
   uint64_t offset = 0;
@@ -170,27 +179,29 @@ std::span<const std::byte> TensorSource::external_bytes(const TensorProto& proto
     if (key == "length") length = parse_number(value, key);
   }
   require(!location.empty(), "Tensor '", label(proto), "' has external data without a location.");
+  require(location.find('\0') == std::string_view::npos, "Tensor '", label(proto),
+          "' has a zero byte in its location.");
   require(!folder_.empty(), "Tensor '", label(proto), "' has external data, but the model is not a file.");
   const std::filesystem::path path{std::string(location)};
-  bool inside = path.is_relative() && location.find('\0') == std::string_view::npos;
+  bool inside = path.is_relative();
   for (const auto& part : path) inside &= part != "..";
   const std::filesystem::path full = std::filesystem::path(folder_) / path;
-  if (inside && std::filesystem::exists(full)) {  // a link may lead outside as well
-    std::error_code error;
-    const auto real = std::filesystem::canonical(full, error);
-    const auto root = std::filesystem::canonical(folder_, error);
+  std::error_code missing, no_root;
+  const auto real = std::filesystem::canonical(full, missing), root = std::filesystem::canonical(folder_, no_root);
+  if (inside && !missing && !no_root) {  // a link may lead outside as well; what is missing is said when it is opened
     const auto relative = real.lexically_relative(root);
-    inside = !error && !relative.empty() && *relative.begin() != "..";
+    inside = !relative.empty() && *relative.begin() != "..";
   }
   require(inside, "Tensor '", label(proto), "' has its data in '", location,
           "', which is not inside the model's folder.");
   auto& file = files_[full.string()];
   if (!file) file = MappedFile::open(full.string());
   const std::span<const std::byte> bytes = file->bytes();
-  require(offset <= bytes.size() && length.value_or(0) <= bytes.size() - offset, "Tensor '", label(proto), "' wants ",
-          length.value_or(0), " bytes at offset ", offset, " of '", location, "', which has ", bytes.size(), ".");
+  const uint64_t wanted = length.value_or(expected);
+  require(offset <= bytes.size() && wanted <= bytes.size() - offset, "Tensor '", label(proto), "' wants ", wanted,
+          " bytes at offset ", offset, " of '", location, "', which has ", bytes.size(), ".");
   owner = file;
-  return bytes.subspan(offset, length.value_or(bytes.size() - offset));
+  return bytes.subspan(offset, wanted);
 }
 
 HostValue TensorSource::value(const TensorProto& proto) const {
@@ -198,9 +209,8 @@ HostValue TensorSource::value(const TensorProto& proto) const {
   try {
     if (proto.is_external) {
       std::shared_ptr<const void> owner;
-      std::span<const std::byte> bytes = external_bytes(proto, owner);
       const size_t expected = packed_bytes(count, bits_per_element(proto.elem));
-      if (bytes.size() > expected && proto.external.size() < 3) bytes = bytes.first(expected);  // no length was given
+      const std::span<const std::byte> bytes = external_bytes(proto, expected, owner);
       return {proto.elem, from_bytes(proto, bytes, count, owner)};
     }
     const Elements e = read_elements(proto.message);
@@ -223,7 +233,8 @@ HostValue TensorSource::value(const DataProto& data, const TypeProto& type) cons
   const TypeProto& inner = type.inner ? *type.inner : unknown;
   if (type.kind == TypeProto::Kind::kOptional) {
     if (!data.present) return {};
-    return data.tensors.empty() ? value(data.items.at(0), inner) : value(data.tensors[0]);
+    require(!data.tensors.empty() || !data.items.empty(), "The data is not an optional.");
+    return data.tensors.empty() ? value(data.items[0], inner) : value(data.tensors[0]);
   }
   if (type.kind == TypeProto::Kind::kSequence) {
     std::vector<HostValue> items;

@@ -21,7 +21,9 @@ class TensorSource {
   HostValue value(const DataProto& data, const TypeProto& type) const;
 
  private:
-  std::span<const std::byte> external_bytes(const TensorProto& proto, std::shared_ptr<const void>& owner) const;
+  // `expected`: how many bytes the tensor has, where the file does not say it.
+  std::span<const std::byte> external_bytes(const TensorProto& proto, size_t expected,
+                                            std::shared_ptr<const void>& owner) const;
 
   std::shared_ptr<const void> owner_;
   std::string folder_;

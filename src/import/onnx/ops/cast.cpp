@@ -34,12 +34,9 @@ Value wrap_small_int(OnnxNode& n, const Value& x, ElemType to) {
 }
 
 // As Python prints a number, which is what ONNX asks for.
-std::string number_string(const Tensor& t, int64_t i) {
+std::string number_string(const Tensor& t, const Tensor& whole, int64_t i) {
   if (t.dtype() == DType::Bool) return t.at(i) != 0 ? "1" : "0";
-  if (is_int(t.dtype())) {
-    const Tensor one = t.cast(DType::I64);
-    return std::to_string(one.values<int64_t>()[static_cast<size_t>(i)]);
-  }
+  if (is_int(t.dtype())) return std::to_string(whole.values<int64_t>()[static_cast<size_t>(i)]);
   const double x = t.at(i);
   if (std::isnan(x)) return "NaN";
   if (std::isinf(x)) return x > 0 ? "INF" : "-INF";
@@ -87,7 +84,8 @@ Item cast_item(OnnxNode& n, const Item& x, ElemType to) {
   if (to == ElemType::kString) {
     const Tensor t = importer.known(v.id());
     Strings strings{t.sizes(), {}};
-    for (int64_t i = 0; i < t.num_elements(); ++i) strings.values.push_back(number_string(t, i));
+    const Tensor whole = is_int(t.dtype()) ? t.cast(DType::I64) : t;
+    for (int64_t i = 0; i < t.num_elements(); ++i) strings.values.push_back(number_string(t, whole, i));
     return importer.item(HostValue(std::move(strings)));
   }
   if (is_code(x.elem)) {

@@ -54,7 +54,8 @@ Value expand_to(const Value& x, const Shape& shape) {
 }
 
 Value count_up(OnnxNode& n, const Dim& size) {
-  if (size.is_static()) {
+  require(!size.is_static() || size.value() >= 0, "A size (", size, ") is negative.");
+  if (size.is_static() && size.value() <= 1 << 20) {  // more are counted when they are needed
     std::vector<int64_t> values(static_cast<size_t>(size.value()));
     std::iota(values.begin(), values.end(), 0);
     return n.ints_constant(values);

@@ -114,6 +114,8 @@ Built matmul_n_bits(OnnxNode& n) {
   if (bits != 2 && bits != 4 && bits != 8) n.unsupported(str("Weights of ", bits, " bits are not supported."));
   require(block >= 1 && k >= 1 && columns >= 1, "K (", k, "), N (", columns, ") and block_size (", block,
           ") must be positive.");
+  require(checked_mul(block, bits) % 8 == 0, "A block of ", block, " weights of ", bits,
+          " bits is not a number of bytes.");
   const int64_t blocks = (k - 1) / block + 1, row_bytes = checked_mul(checked_mul(blocks, block), bits) / 8;
   const Tensor packed = n.known(1), scales = n.known(2).cast(DType::F32);
   require(packed.dtype() == DType::U8 && packed.num_elements() == checked_mul(columns, row_bytes), "B has ",

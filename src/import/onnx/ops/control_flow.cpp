@@ -1,6 +1,7 @@
 // If, Loop and Scan. A branch or a number of iterations that is known is built in place. What only a run tells becomes
 // a region where types allow that (every value keeps its shape), else the import observes it (importer.h).
 #include <algorithm>
+#include <limits>
 
 #include "import/onnx/ops.h"
 #include "import/onnx/ops/compose.h"
@@ -9,8 +10,15 @@ namespace rlx::onnx {
 
 namespace {
 
-constexpr int64_t kMaxUnrolled = 16;           // iterations in place; more become a region
-constexpr int64_t kMaxIterations = 1'000'000;  // of a loop that has no bound of its own
+constexpr int64_t kMaxUnrolled = 16;        // iterations in place; more become a region
+constexpr int64_t kMaxIterations = 20'000;  // of a loop that is written out
+constexpr int64_t kMaxReversed = 1 << 24;   // elements of an axis
+
+// A number of iterations; exporters write the largest int64 where only the condition counts, which no double holds.
+int64_t iterations(const Tensor& trips) {
+  require(trips.num_elements() == 1, "The number of iterations has ", trips.num_elements(), " elements, not one.");
+  return trips.cast(DType::I64).values<int64_t>()[0];
+}
 
 // A region whose inputs are `types`; input i of the region as built stands at `places[i]` among them.
 GraphPtr arranged(const Importer::Region& region, const std::vector<TensorType>& types,
@@ -126,19 +134,13 @@ Item stack(OnnxNode& n, const std::vector<Item>& rows, const ValueInfo& declared
 
 std::vector<Item> loop_in_place(OnnxNode& n, LoopParts parts) {
   Importer& importer = n.importer();
-  int64_t bound = kMaxIterations;
-  bool bounded = false;
-  if (parts.trips.kind != Item::Kind::kAbsent) {
-    bound = static_cast<int64_t>(importer.known_now(parts.trips).at(0));
-    bounded = true;
-  }
+  int64_t bound = std::numeric_limits<int64_t>::max();
+  if (parts.trips.kind != Item::Kind::kAbsent) bound = iterations(importer.known_now(parts.trips));
   std::vector<std::vector<Item>> stacks(parts.stacks);
   Item condition = parts.condition;
   for (int64_t i = 0; i < bound; ++i) {
-    if (condition.kind != Item::Kind::kAbsent && importer.known_now(condition).at(0) == 0) {
-      bounded = true;
-      break;
-    }
+    if (condition.kind != Item::Kind::kAbsent && importer.known_now(condition).at(0) == 0) break;
+    require(i < kMaxIterations, "The loop did not end after ", kMaxIterations, " iterations.");
     const Item iteration = importer.item(HostValue(ElemType::kInt64, Tensor::i64({}, {i})));
     const Item keep = condition.kind == Item::Kind::kAbsent
                           ? importer.item(HostValue(ElemType::kBool, Tensor::from_doubles(DType::Bool, {}, {{1.0}})))
@@ -151,7 +153,6 @@ std::vector<Item> loop_in_place(OnnxNode& n, LoopParts parts) {
     for (size_t c = 0; c < parts.carried.size(); ++c) parts.carried[c] = outputs[1 + c];
     for (size_t s = 0; s < stacks.size(); ++s) stacks[s].push_back(outputs[1 + parts.carried.size() + s]);
   }
-  require(bounded, "The loop did not end after ", kMaxIterations, " iterations.");
   std::vector<Item> results = parts.carried;
   for (size_t s = 0; s < stacks.size(); ++s)
     results.push_back(stack(n, stacks[s], parts.body.outputs[1 + parts.carried.size() + s]));
@@ -213,8 +214,7 @@ Built loop(OnnxNode& n) {
   Importer& importer = n.importer();
   std::optional<int64_t> trips;
   if (parts.trips.kind != Item::Kind::kAbsent)
-    if (const auto known = importer.try_known(importer.value(parts.trips).id()))
-      trips = static_cast<int64_t>(known->at(0));
+    if (const auto known = importer.try_known(importer.value(parts.trips).id())) trips = iterations(*known);
   const bool tensors = std::all_of(parts.carried.begin(), parts.carried.end(),
                                    [](const Item& c) { return c.kind == Item::Kind::kTensor; });
   if (tensors && (!trips || *trips > kMaxUnrolled)) {
@@ -230,6 +230,7 @@ Built loop(OnnxNode& n) {
 // ---- Scan
 
 std::vector<int64_t> reversed_indices(int64_t size) {
+  require(size <= kMaxReversed, "An axis of ", size, " elements is too long to be reversed.");
   std::vector<int64_t> indices;
   for (int64_t i = size - 1; i >= 0; --i) indices.push_back(i);
   return indices;
@@ -372,7 +373,9 @@ Built scan_batched(OnnxNode& n) {
   const std::vector<int64_t> directions = n.attr("directions", std::vector<int64_t>());
   const int64_t inputs = n.num_inputs() - 1;
   require(static_cast<int64_t>(count) <= inputs && count > 0, "num_scan_inputs (", count, ") does not fit.");
+  for (int64_t i = 1; i <= inputs; ++i) require(n.input(i).shape().rank() > 0, "Input ", i, " is a scalar.");
   const int64_t batch = n.input(1).shape()[0].value();
+  require(batch <= kMaxIterations, "A batch of ", batch, " rows is too large to be scanned one by one.");
   std::vector<std::vector<Item>> rows;
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<Item> states, xs;

@@ -117,9 +117,10 @@ Built conv_transpose(OnnxNode& n) {
     require(wanted.size() == axes, "Attribute 'output_shape' has ", wanted.size(), " entries.");
     for (size_t i = 0; i < axes; ++i) {
       const int64_t size = x.shape()[static_cast<int64_t>(i) + 2].value();
-      const int64_t full = w.stride[i] * (size - 1) + extra[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-      const int64_t cut = full - wanted[i];
-      if (cut < 0) extra[i] -= cut;
+      const int64_t reach = checked_add(checked_mul(w.kernel[i] - 1, w.dilation[i]), 1);
+      const int64_t full = checked_add(checked_add(checked_mul(w.stride[i], size - 1), extra[i]), reach);
+      const int64_t cut = checked_sub(full, wanted[i]);
+      if (cut < 0) extra[i] = checked_sub(extra[i], cut);
       const int64_t total = std::max<int64_t>(cut, 0);
       w.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.pads[axes + i] = total - w.pads[i];
@@ -183,8 +184,11 @@ Built max_unpool(OnnxNode& n) {
   const size_t axes = w.kernel.size();
   std::vector<Dim> shape{x.shape()[0], x.shape()[1]};
   for (size_t i = 0; i < axes; ++i)
-    shape.emplace_back((x.shape()[static_cast<int64_t>(i) + 2].value() - 1) * w.stride[i] + w.kernel[i] - w.pads[i] -
-                       w.pads[axes + i]);
+    shape.emplace_back(checked_sub(
+        checked_sub(
+            checked_add(checked_mul(x.shape()[static_cast<int64_t>(i) + 2].value() - 1, w.stride[i]), w.kernel[i]),
+            w.pads[i]),
+        w.pads[axes + i]));
   const Dim count = n.symbols().product(shape);
   const Value zeros = expand_to(n.scalar(0, x.dtype()), Shape{count});
   const Dim given = n.symbols().product(x.shape().dims());
@@ -195,7 +199,7 @@ Built max_unpool(OnnxNode& n) {
   const std::vector<int64_t> wanted = n.ints(2);
   ops::PadAttrs attrs{.before = std::vector<int64_t>(wanted.size(), 0), .after = {}};
   require(wanted.size() == shape.size(), "The result's shape ", wanted, " has another rank than the operand.");
-  for (size_t i = 0; i < wanted.size(); ++i) attrs.after.push_back(wanted[i] - shape[i].value());
+  for (size_t i = 0; i < wanted.size(); ++i) attrs.after.push_back(checked_sub(wanted[i], shape[i].value()));
   return ops::pad(unpooled, attrs);
 }
 

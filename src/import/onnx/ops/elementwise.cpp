@@ -16,6 +16,8 @@ Built unary(OnnxNode& n) {
 Value legacy_operand(OnnxNode& n, const Value& a, const Value& b) {
   if (n.opset() >= 7 || !n.attr("broadcast", false)) return b;
   const int64_t axis = n.attr("axis", a.shape().rank() - b.shape().rank());
+  require(axis >= 0 && axis <= a.shape().rank() - b.shape().rank(), "Axis (", axis, ") does not align ", b.type(),
+          " with ", a.type(), ".");
   std::vector<Dim> shape = b.shape().dims();
   for (int64_t i = axis + b.shape().rank(); i < a.shape().rank(); ++i) shape.push_back(1);
   return reshape_to(b, std::move(shape));

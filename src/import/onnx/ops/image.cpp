@@ -24,8 +24,12 @@ namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
-Pixels sized(int64_t height, int64_t width) {
-  require(height > 0 && width > 0 && width <= kMostPixels / height, "A picture of ", width, " x ", height,
+// No picture is compressed by more: a few bytes cannot ask for much memory.
+constexpr int64_t kMostPixelsPerByte = 4096;
+
+Pixels sized(int64_t height, int64_t width, size_t file_bytes) {
+  const int64_t most = std::min(kMostPixels, static_cast<int64_t>(file_bytes) * kMostPixelsPerByte);
+  require(height > 0 && width > 0 && width <= most / height, "A picture of ", width, " x ", height,
           " pixels is empty or too large.");
   Pixels p{height, width, {}};
   p.rgb.resize(static_cast<size_t>(height * width * 3));
@@ -106,7 +110,7 @@ Pixels decode_by_stb(std::span<const uint8_t> bytes) {
   if (stbi_info_from_memory(bytes.data(), size, &width, &height, &components) == 0)
     fail(ErrorKind::kUnsupported, str("The picture is not a PNG, JPEG, BMP, PNM or plain TIFF file that rlx can read (",
                                       stbi_failure_reason(), ")."));
-  Pixels p = sized(height, width);
+  Pixels p = sized(height, width, bytes.size());
   stbi__context file;
   stbi__start_mem(&file, bytes.data(), size);
   const bool is_jpeg = bytes.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
@@ -136,7 +140,7 @@ Pixels decode_pnm(std::span<const uint8_t> bytes) {
   const int64_t width = number(), height = number(), most = number();
   ++at;  // one white space
   require(most == 255, "The picture's brightest value is ", most, "; 255 is expected.");
-  Pixels p = sized(height, width);
+  Pixels p = sized(height, width, bytes.size());
   const size_t channels = bytes[1] == '6' ? 3 : 1;
   require(at <= bytes.size() && bytes.size() - at >= p.rgb.size() / 3 * channels, "The picture file ends too early.");
   for (size_t i = 0; i < p.rgb.size(); ++i) p.rgb[i] = bytes[at + (channels == 3 ? i : i / 3)];
@@ -154,7 +158,7 @@ class Tiff {
     require(value(259, 1) == 1 && value(258, 1) == 8 && value(284, 1) == 1 && (channels == 1 || channels >= 3) &&
                 channels <= 4,
             "The TIFF picture is compressed or does not have 8 bits per value; only plain ones can be read.");
-    Pixels p = sized(height, width);
+    Pixels p = sized(height, width, bytes_.size());
     const int64_t rows = std::clamp<int64_t>(value(278, height), 1, height);
     for (int64_t y = 0; y < height; ++y) {
       const int64_t begin = value(273, 0, y / rows) + y % rows * width * channels;

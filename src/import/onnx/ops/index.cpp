@@ -80,12 +80,17 @@ Built pad(OnnxNode& n) {
   return pad_by(n, pads, axes, value);
 }
 
+int64_t rounded_down(double size) {
+  require(size >= 0 && size < 0x1p62, "A size (", size, ") is out of range.");
+  return static_cast<int64_t>(size);
+}
+
 // A size times a factor, rounded down.
 Dim scaled_dim(OnnxNode& n, const Dim& size, double factor) {
   if (factor == 1) return size;
-  if (size.is_static()) return static_cast<int64_t>(std::floor(static_cast<double>(size.value()) * factor));
+  if (size.is_static()) return rounded_down(static_cast<double>(size.value()) * factor);
   require(factor == std::floor(factor), "A size that is not known (", size, ") cannot be scaled by ", factor, ".");
-  return n.symbols().mul(size, static_cast<int64_t>(factor));
+  return n.symbols().mul(size, rounded_down(factor));
 }
 
 Built resize_by(OnnxNode& n, const Value& x, const std::vector<double>& scales, ops::ResizeAttrs attrs) {
@@ -168,8 +173,7 @@ Built resize(OnnxNode& n) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_at(i);
     attrs.scales[axis] = static_cast<float>(scale);
-    attrs.sizes[axis] =
-        static_cast<int64_t>(scale * static_cast<double>(x.shape()[static_cast<int64_t>(axis)].value()) + 0.5);
+    attrs.sizes[axis] = rounded_down(scale * static_cast<double>(x.shape()[static_cast<int64_t>(axis)].value()) + 0.5);
   }
   return n.like(ops::resize(x, attrs), 0);
 }

@@ -61,7 +61,7 @@ Built depth_to_space(OnnxNode& n) {
   require(b.value() > 0, "The block size is ", b, ".");
   SymbolTable& symbols = n.symbols();
   const Dim batch = x.shape()[0], h = x.shape()[2], w = x.shape()[3];
-  const Dim c = symbols.div(x.shape()[1], b.value() * b.value());
+  const Dim c = symbols.div(x.shape()[1], checked_mul(b.value(), b.value()));
   const bool depth_first = n.attr("mode", "DCR") == "DCR";
   const Value apart = depth_first ? reshape_to(x, {batch, b, b, c, h, w}) : reshape_to(x, {batch, c, b, b, h, w});
   const Value moved = ops::transpose(
@@ -78,7 +78,7 @@ Built space_to_depth(OnnxNode& n) {
   const Dim batch = x.shape()[0], c = x.shape()[1];
   const Dim h = symbols.div(x.shape()[2], b), w = symbols.div(x.shape()[3], b);
   const Value moved = ops::transpose(reshape_to(x, {batch, c, h, b, w, b}), {.perm = {0, 3, 5, 1, 2, 4}});
-  return n.like(reshape_to(moved, {batch, symbols.mul(c, b.value() * b.value()), h, w}), 0);
+  return n.like(reshape_to(moved, {batch, symbols.mul(c, checked_mul(b.value(), b.value())), h, w}), 0);
 }
 
 // Rows [batch, time] are read at an index that runs backwards as long as it is inside the sequence.
@@ -87,8 +87,8 @@ Built reverse_sequence(OnnxNode& n) {
   const Value lengths = unsqueeze(cast_to(n.input(1), DType::I64), {1});
   const int64_t rank = x.shape().rank();
   const int64_t batch_axis = n.attr("batch_axis", 1), time_axis = n.attr("time_axis", 0);
-  require(rank >= 2 && batch_axis + time_axis == 1 && batch_axis * time_axis == 0, "The batch axis (", batch_axis,
-          ") and the time axis (", time_axis, ") are not 0 and 1.");
+  require(rank >= 2 && ((batch_axis == 0 && time_axis == 1) || (batch_axis == 1 && time_axis == 0)), "The batch axis (",
+          batch_axis, ") and the time axis (", time_axis, ") are not 0 and 1.");
   std::vector<int64_t> perm(static_cast<size_t>(rank));
   std::iota(perm.begin(), perm.end(), 0);
   if (batch_axis == 1) std::swap(perm[0], perm[1]);
@@ -117,8 +117,10 @@ Built dropout(OnnxNode& n) {
     return std::vector<Item>{n.item(0), n.result(expand_to(n.scalar(1, mask_dtype), x.shape()))};
   require(ratio >= 0 && ratio < 1, "The ratio (", ratio, ") is not in [0, 1).");
   const std::vector<int64_t> sizes = x.shape().sizes();
+  const int64_t count = product(sizes);
+  require(count <= kMaxDrawn, "A tensor of ", count, " random numbers is too large.");
   NumPyRandom random(static_cast<uint32_t>(n.attr("seed", 0)));
-  std::vector<double> kept(static_cast<size_t>(product(sizes)));
+  std::vector<double> kept(static_cast<size_t>(count));
   for (double& k : kept) k = random.uniform() >= ratio ? 1 : 0;
   const Value mask = n.constant(Tensor::from_doubles(DType::Bool, sizes, kept));
   const Value y = ops::where(mask, x * scalar_like(n, x, 1 / (1 - ratio)), scalar_like(n, x, 0));
@@ -141,12 +143,14 @@ Built affine_grid(OnnxNode& n) {
   const int64_t axes = static_cast<int64_t>(size.size()) - 2;
   require(axes == 2 || axes == 3, "A size of 4 or 5 numbers is expected, not of ", size.size(), ".");
   const std::vector<int64_t> sizes(size.begin() + 2, size.end());
+  for (const int64_t s : sizes) require(s >= 0, "The size ", size, " has a negative number.");
+  const int64_t points = product(sizes);
+  require(points <= 1 << 24 && *std::max_element(sizes.begin(), sizes.end()) <= 1 << 24, "A grid of the size ", size,
+          " is too large.");
   std::vector<std::vector<double>> coordinates;
   for (const int64_t s : sizes) {
-    require(s >= 0, "The size ", size, " has a negative number.");
     coordinates.push_back(grid_coordinates(s, n.attr("align_corners", false)));
   }
-  const int64_t points = product(sizes);
   std::vector<double> base;  // x, y(, z), 1 of every point
   for (int64_t p = 0; p < points; ++p) {
     int64_t rest = p;
@@ -173,6 +177,7 @@ Built center_crop_pad(OnnxNode& n) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = normalize_axis(axes[i], rank);
     const int64_t d = x.shape()[axis].value(), want = target[i];
+    require(want >= 0, "A size (", want, ") is negative.");
     if (want < d) {
       x = ops::narrow(x, {.axis = axis, .start = (d - want) / 2, .len = want});
     } else {

@@ -63,7 +63,10 @@ Item labels_of(OnnxNode& n, const ClassLabels& labels, const Value& classes) {
   if (labels.strings.empty()) return n.result(ops::gather(n.ints_constant(labels.ints), classes, {.axis = 0}));
   const Tensor known = n.importer().known(classes.id());
   Strings names{known.sizes(), {}};
-  for (const int64_t c : known.values<int64_t>()) names.values.push_back(labels.strings.at(static_cast<size_t>(c)));
+  for (const int64_t c : known.values<int64_t>()) {
+    require(c >= 0 && c < static_cast<int64_t>(labels.strings.size()), "There is no label for class ", c, ".");
+    names.values.push_back(labels.strings[static_cast<size_t>(c)]);
+  }
   return strings_item(n, std::move(names));
 }
 
@@ -157,6 +160,8 @@ Value find_keys(OnnxNode& n, const KeyList& keys) {
 Built look_up(OnnxNode& n, const KeyList& keys, const KeyList& values, const KeyList& otherwise) {
   require(keys.given() && values.given() && keys.size() == values.size() && keys.size() > 0, "There are ", keys.size(),
           " keys for ", values.size(), " values.");
+  require(otherwise.is_string() == values.is_string() && otherwise.size() == 1,
+          "The default is not one value of the type of the others.");
   const Value found = find_keys(n, keys);
   if (!values.is_string()) {
     const Value table = ops::concat(
@@ -166,7 +171,7 @@ Built look_up(OnnxNode& n, const KeyList& keys, const KeyList& values, const Key
   const Tensor known = n.importer().known(found.id());
   Strings names{known.sizes(), {}};
   for (const int64_t i : known.values<int64_t>())
-    names.values.push_back(i == values.size() ? otherwise.strings.at(0) : values.strings[static_cast<size_t>(i)]);
+    names.values.push_back(i == values.size() ? otherwise.strings[0] : values.strings[static_cast<size_t>(i)]);
   return strings_item(n, std::move(names));
 }
 

@@ -89,7 +89,7 @@ Built lp_normalization(OnnxNode& n) {
 // The sum of squares over neighbouring channels, one shifted copy per neighbour.
 Built lrn(OnnxNode& n) {
   const int64_t size = n.required_int("size");
-  require(size > 0, "The number of channels (", size, ") is not positive.");
+  require(size > 0 && size <= 4096, "The number of channels (", size, ") is not between 1 and 4096.");
   const double alpha = n.attr("alpha", 1e-4f), beta = n.attr("beta", 0.75f), bias = n.attr("bias", 1.0f);
   return in_f32(n.input(0), [&](const Value& x) {
     require(x.shape().rank() >= 2, "A tensor of rank 2 or more is expected, not of ", x.shape().rank(), ".");

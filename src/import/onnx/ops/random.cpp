@@ -3,7 +3,9 @@
 #include "import/onnx/ops/random.h"
 
 #include <cmath>
+#include <limits>
 
+#include "core/convert.h"
 #include "import/onnx/ops.h"
 #include "import/onnx/ops/compose.h"
 #include "rlx/log.h"
@@ -36,14 +38,15 @@ namespace {
 
 NumPyRandom generator(OnnxNode& n) {
   log(LogLevel::kInfo, str("Random numbers of ", n.label(), " are drawn once: every run sees the same ones."));
-  return NumPyRandom(static_cast<uint32_t>(static_cast<int64_t>(n.attr("seed", 0.0f))));
+  return NumPyRandom(
+      static_cast<uint32_t>(saturate_to_int(n.attr("seed", 0.0f), 0, std::numeric_limits<uint32_t>::max())));
 }
 
 template <class F>
 Value drawn(OnnxNode& n, const std::vector<int64_t>& sizes, DType dtype, F draw) {
   for (const int64_t s : sizes) require(s >= 0, "The shape ", sizes, " has a negative size.");
   const int64_t count = product(sizes);
-  require(count < (int64_t{1} << 30), "A tensor of ", count, " random numbers is too large.");
+  require(count <= kMaxDrawn, "A tensor of ", count, " random numbers is too large.");
   std::vector<double> values(static_cast<size_t>(count));
   for (double& v : values) v = draw();
   return n.constant(Tensor::from_doubles(dtype, sizes, values));

@@ -124,6 +124,7 @@ Built arg(OnnxNode& n) {
   // The last of equal elements is the first one counted from the end.
   std::vector<int64_t> reversed;
   const int64_t size = x.shape()[axis].value();
+  require(size <= 1 << 24, "An axis of ", size, " elements is too long to be searched from its end.");
   for (int64_t i = size - 1; i >= 0; --i) reversed.push_back(i);
   const Value turned = ops::gather(x, n.ints_constant(reversed), {.axis = axis});
   const Value at = op(turned, {.axis = axis, .keep_dim = keep, .index_dtype = DType::I64});

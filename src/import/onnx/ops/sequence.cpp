@@ -21,6 +21,15 @@ const std::vector<Item>& items_of(OnnxNode& n, int64_t i) {
   return *it.items;
 }
 
+constexpr int64_t kMaxItems = 1 << 20;  // that a tensor is split into
+
+// An item of a sequence: ONNX has none of sequences, and a few of them that hold each other would be endless.
+const Item& element(OnnxNode& n, int64_t i) {
+  const Item& it = n.item(i);
+  require(it.kind != Item::Kind::kSequence, "Input ", i, " is a sequence; an element of one is expected.");
+  return it;
+}
+
 // A position, counted from the end where negative; `size` itself is allowed when something is inserted.
 size_t position(OnnxNode& n, int64_t input, size_t size, bool insert) {
   int64_t at = n.int_value(input);
@@ -33,7 +42,7 @@ size_t position(OnnxNode& n, int64_t input, size_t size, bool insert) {
 
 Built sequence_construct(OnnxNode& n) {
   std::vector<Item> items;
-  for (int64_t i = 0; i < n.num_inputs(); ++i) items.push_back(n.item(i));
+  for (int64_t i = 0; i < n.num_inputs(); ++i) items.push_back(element(n, i));
   return sequence_item(std::move(items));
 }
 
@@ -42,7 +51,7 @@ Built sequence_empty(OnnxNode&) { return sequence_item({}); }
 Built sequence_insert(OnnxNode& n) {
   std::vector<Item> items = items_of(n, 0);
   const size_t at = n.has(2) ? position(n, 2, items.size(), true) : items.size();
-  items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), n.item(1));
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), element(n, 1));
   return sequence_item(std::move(items));
 }
 
@@ -67,6 +76,7 @@ Built split_to_sequence(OnnxNode& n) {
   const Value x = n.input(0);
   const int64_t axis = normalize_axis(n.attr("axis", 0), x.shape().rank());
   const int64_t size = x.shape()[axis].value();
+  require(size <= kMaxItems || n.has(1), "An axis of ", size, " elements is too long to be split into each.");
   std::vector<int64_t> parts;
   bool drop_axis = false;
   if (!n.has(1)) {
@@ -74,8 +84,8 @@ Built split_to_sequence(OnnxNode& n) {
     drop_axis = !n.attr("keepdims", true);
   } else if (n.input(1).shape().rank() == 0) {
     const int64_t each = n.int_value(1);
-    require(each > 0, "The size of a part is ", each, ".");
-    for (int64_t at = 0; at < size; at += each) parts.push_back(std::min(each, size - at));
+    require(each > 0 && size / each <= kMaxItems, "A size of parts (", each, ") does not fit an axis of ", size, ".");
+    for (int64_t at = 0; at < size; at += std::min(each, size - at)) parts.push_back(std::min(each, size - at));
   } else {
     parts = n.ints(1);
   }
@@ -118,7 +128,10 @@ Built sequence_map(OnnxNode& n) {
       }
     }
     const std::vector<Item> outputs = n.importer().import_body(body, inputs, n.frame());
-    for (size_t o = 0; o < outputs.size(); ++o) lists[o].push_back(outputs[o]);
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      require(outputs[o].kind != Item::Kind::kSequence, "The body gives a sequence; an element of one is expected.");
+      lists[o].push_back(outputs[o]);
+    }
   }
   std::vector<Item> results;
   for (auto& list : lists) results.push_back(sequence_item(std::move(list)));

@@ -40,7 +40,7 @@ Built constant_of_shape(OnnxNode& n) {
   return n.result(expand_to(one, Shape(shape)), value.elem);
 }
 
-Built identity(OnnxNode& n) { return n.item(0); }
+Built identity(OnnxNode& n) { return n.num_inputs() == 1 && !n.has(0) ? Item() : n.item(0); }  // an empty optional too
 
 Built shape(OnnxNode& n) {
   const std::vector<Dim>& all = n.input(0).shape().dims();
@@ -137,7 +137,8 @@ Value slice_axis(OnnxNode& n, const Value& x, int64_t axis, const Dim& start, co
       return count == d ? x : ops::narrow(x, {.axis = axis, .start = std::min(first, d), .len = count});
     }
     const int64_t span = step > 0 ? last - first : first - last;
-    const int64_t stride = step > 0 ? step : -step;
+    const int64_t reach = std::max<int64_t>(d, 1);  // a step may be anything; a longer one takes one element as well
+    const int64_t stride = std::abs(std::clamp(step, -reach, reach));
     const int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
     if (count == 0) return ops::narrow(x, {.axis = axis, .start = 0, .len = 0});
     ops::SliceAttrs attrs;
@@ -145,7 +146,7 @@ Value slice_axis(OnnxNode& n, const Value& x, int64_t axis, const Dim& start, co
     attrs.step.assign(static_cast<size_t>(x.shape().rank()), 1);
     attrs.len = x.shape().dims();
     attrs.start[static_cast<size_t>(axis)] = first;
-    attrs.step[static_cast<size_t>(axis)] = step;
+    attrs.step[static_cast<size_t>(axis)] = count == 1 ? 1 : step;
     attrs.len[static_cast<size_t>(axis)] = count;
     return ops::slice(x, attrs);
   }
@@ -203,7 +204,7 @@ Built split(OnnxNode& n) {
   if (parts.empty()) {
     const int64_t count = n.attr("num_outputs", n.num_outputs());
     const int64_t size = x.shape()[axis].value();
-    require(count > 0, "The number of outputs is ", count, ".");
+    require(count > 0 && count <= 1 << 16, "The number of outputs is ", count, ".");
     const int64_t each = (size + count - 1) / count;  // the last part may be smaller
     for (int64_t i = 0; i < count; ++i) parts.push_back(std::clamp<int64_t>(size - i * each, 0, each));
   }
@@ -238,6 +239,8 @@ Built range(OnnxNode& n) {
   if (is_int(dtype)) {
     const auto start = n.importer().try_dims(n.input(0).id()), limit = n.importer().try_dims(n.input(1).id()),
                delta = n.importer().try_dims(n.input(2).id());
+    for (const auto* given : {&start, &limit, &delta})
+      if (*given) require((*given)->size() == 1, "An operand has ", (*given)->size(), " elements; one is expected.");
     if (start && limit && delta && delta->at(0).is(1) && !(start->at(0).is_static() && limit->at(0).is_static())) {
       const Value steps = count_up(n, n.symbols().sub(limit->at(0), start->at(0)));
       return cast_to(steps, dtype) + reshape_to(cast_to(sizes_as_tensor(n, *start), dtype), {});
@@ -247,7 +250,7 @@ Built range(OnnxNode& n) {
   const double first = start.at(0), step = delta.at(0);
   require(step != 0, "The step of a range is 0.");
   const double count = std::max(0.0, std::ceil((limit.at(0) - first) / step));
-  require(count < 1e9, "A range of ", count, " elements is too long.");
+  require(count < 1 << 26, "A range of ", count, " elements is too long.");
   std::vector<double> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<double>(i) * step;
   return n.constant(Tensor::from_doubles(dtype, {static_cast<int64_t>(values.size())}, values));

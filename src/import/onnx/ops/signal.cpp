@@ -36,7 +36,7 @@ Value dft_of(OnnxNode& n, const Value& input, const Dft& dft) {
   const int64_t parts = x.shape()[rank - 1].value(), size = x.shape()[axis].value();
   require(parts == 1 || parts == 2, "The last axis has size ", parts, "; 1 (real) or 2 (complex) is expected.");
   const bool real_result = dft.inverse && dft.onesided;
-  const int64_t length = dft.length.value_or(real_result ? 2 * (size - 1) : size);
+  const int64_t length = dft.length.value_or(real_result ? checked_mul(2, size - 1) : size);
   require(length > 0 && length < (int64_t{1} << 31), "The length (", length, ") of the transform is out of range.");
   const int64_t bins = length / 2 + 1;
   // [..., parts, samples]
@@ -83,6 +83,7 @@ Built stft(OnnxNode& n) {
   const int64_t width = n.has(2) ? n.input(2).shape()[0].value() : length;  // of the window
   require(width <= length, "The window has ", width, " samples, more than a frame (", length, ").");
   const int64_t frames = 1 + (samples - length) / step;
+  require(checked_mul(frames, width) <= 1 << 26, "There are ", frames, " frames of ", width, " samples: too many.");
   std::vector<int64_t> at;
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < width; ++i) at.push_back(f * step + i);
@@ -95,7 +96,7 @@ Built stft(OnnxNode& n) {
 // a - b cos(2 pi i / N) + c cos(4 pi i / N), N one less when the window is symmetric.
 Value window(OnnxNode& n, double a, double b, double c) {
   const int64_t size = n.int_value(0);
-  require(size >= 0 && size < (int64_t{1} << 31), "The size (", size, ") of the window is out of range.");
+  require(size >= 0 && size <= 1 << 24, "The size (", size, ") of the window is out of range.");
   const int64_t period = n.attr("periodic", true) ? size : size - 1;
   std::vector<double> values;
   for (int64_t i = 0; i < size; ++i) {
@@ -117,6 +118,7 @@ Built mel_weight_matrix(OnnxNode& n) {
   require(mels >= 0 && mels < (1 << 20) && length > 0 && length < (1 << 24) && rate > 0, "There are ", mels,
           " mel bins, a transform of length ", length, " and ", rate, " samples per second.");
   const int64_t bins = length / 2 + 1;
+  require(bins * mels <= 1 << 24, "A matrix of ", bins, " times ", mels, " weights is too large.");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(mels + 2);
   std::vector<int64_t> edges;

@@ -23,11 +23,18 @@ Item strings_item(OnnxNode& n, Strings strings) { return n.importer().item(HostV
 
 namespace {
 
+// A few nodes can ask for any number: strings that double.
+constexpr int64_t kMaxStrings = 1 << 22;
+constexpr size_t kMaxBytes = size_t{1} << 23;
+constexpr size_t kMaxPattern = 1000;
+
 // Calls `use(a's element, b's element)` for every element of the broadcast; its sizes.
 template <class F>
 std::vector<int64_t> for_each_pair(OnnxNode& n, const Strings& a, const Strings& b, F use) {
   const Shape shape = broadcast_shapes(Shape(a.sizes), Shape(b.sizes), n.symbols());
   const std::vector<int64_t> sizes = shape.sizes();
+  const int64_t count = product(sizes);
+  require(count <= kMaxStrings, "A tensor of ", count, " strings is too large.");
   const auto index = [&](const Strings& s, int64_t flat) {
     int64_t at = 0, stride = 1;
     const size_t skipped = sizes.size() - s.sizes.size();
@@ -39,14 +46,18 @@ std::vector<int64_t> for_each_pair(OnnxNode& n, const Strings& a, const Strings&
     }
     return static_cast<size_t>(at);
   };
-  for (int64_t i = 0; i < product(sizes); ++i) use(a.values[index(a, i)], b.values[index(b, i)]);
+  for (int64_t i = 0; i < count; ++i) use(a.values[index(a, i)], b.values[index(b, i)]);
   return sizes;
 }
 
 Built string_concat(OnnxNode& n) {
   Strings y;
-  y.sizes = for_each_pair(n, strings_of(n, 0), strings_of(n, 1),
-                          [&](const std::string& a, const std::string& b) { y.values.push_back(a + b); });
+  size_t bytes = 0;
+  y.sizes = for_each_pair(n, strings_of(n, 0), strings_of(n, 1), [&](const std::string& a, const std::string& b) {
+    bytes += a.size() + b.size();
+    require(bytes <= kMaxBytes, "The strings are more than ", kMaxBytes, " bytes.");
+    y.values.push_back(a + b);
+  });
   return strings_item(n, std::move(y));
 }
 
@@ -86,6 +97,8 @@ Built string_split(OnnxNode& n) {
     counts.push_back(static_cast<int64_t>(rows.back().size()));
     longest = std::max(longest, rows.back().size());
   }
+  require(checked_mul(static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)) <= kMaxStrings, "A tensor of ",
+          rows.size(), " times ", longest, " strings is too large.");
   Strings y{x.sizes, {}};
   y.sizes.push_back(static_cast<int64_t>(longest));
   for (std::vector<std::string>& row : rows) {
@@ -161,9 +174,17 @@ Built regex_full_match(OnnxNode& n) {
        {"(?P", "(?i", "(?s", "(?m", "(?U", "(?-", "\\p", "\\P", "\\A", "\\z", "\\Q", "\\C", "\\a", "\\x{"})
     if (pattern.find(only_re2) != pattern.npos)
       n.unsupported(str("The pattern '", pattern, "' uses '", only_re2, "' of RE2's syntax, which is not supported."));
+  if (pattern.size() > kMaxPattern)
+    n.unsupported(str("A pattern of ", pattern.size(), " characters is longer than rlx takes (", kMaxPattern, ")."));
   std::vector<double> matches;
   try {
+    // Without the usual matcher of libstdc++, whose stack grows with the text and whose time may double with each
+    // character. RE2 has no references back either, which this one refuses.
+#ifdef __GLIBCXX__
+    const std::regex regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
+#else
     const std::regex regex(pattern, std::regex::ECMAScript);
+#endif
     for (const std::string& text : x.values) matches.push_back(std::regex_match(text, regex) ? 1 : 0);
   } catch (const std::regex_error& e) {
     n.unsupported(str("The pattern '", pattern, "' is not one that rlx can match (", e.what(), ")."));

@@ -78,16 +78,18 @@ std::vector<double> count_all(const TfIdf& t, const std::vector<T>& pool, const 
 Built tf_idf_vectorizer(OnnxNode& n) {
   const TfIdf t{n.required_int("min_gram_length"), n.required_int("max_gram_length"), n.required_int("max_skip_count"),
                 n.required_ints("ngram_counts"), n.required_ints("ngram_indexes")};
-  require(t.shortest >= 1 && t.longest >= t.shortest && t.skips >= 0 && t.skips < (1 << 20), "N-grams of ", t.shortest,
-          " to ", t.longest, " items with up to ", t.skips, " skipped are not possible.");
+  require(t.shortest >= 1 && t.longest >= t.shortest && t.longest <= 1000 && t.counts.size() <= 1000 && t.skips >= 0 &&
+              t.skips < (1 << 20),
+          "N-grams of ", t.shortest, " to ", t.longest, " items with up to ", t.skips, " skipped are not possible.");
+  for (const int64_t i : t.indexes)
+    require(i >= 0 && i < 1 << 24, "The n-gram index ", i, " is negative or too large.");
   const int64_t width = t.indexes.empty() ? 0 : *std::max_element(t.indexes.begin(), t.indexes.end()) + 1;
-  for (const int64_t i : t.indexes) require(i >= 0, "The n-gram index ", i, " is negative.");
-  require(width < (int64_t{1} << 31), "The n-gram index ", width - 1, " is too large.");
   const bool words = is_strings(n, 0);
   const Tensor known = words ? Tensor() : n.known(0).cast(DType::I64);
   const std::vector<int64_t> sizes = words ? strings_of(n, 0).sizes : known.sizes();
   require(sizes.size() <= 2, "The operand has rank ", sizes.size(), "; [C] or [N, C] is expected.");
   const int64_t rows = sizes.size() == 2 ? sizes[0] : 1;
+  require(checked_mul(rows, width) <= 1 << 26, "A result of ", rows, " times ", width, " counts is too large.");
   std::vector<double> y;
   if (words) {
     y = count_all(t, n.attr("pool_strings", std::vector<std::string>()), strings_of(n, 0).values, rows, width);

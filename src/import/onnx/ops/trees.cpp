@@ -38,8 +38,8 @@ struct LeafTable {
   int64_t targets;
   std::vector<double> weights;  // [nodes, targets]
   LeafTable(const Forest& forest, int64_t count, double otherwise) : targets(count) {
-    require(count > 0 && checked_mul(forest.size(), count) < (int64_t{1} << 31), "The number of targets (", count,
-            ") is out of range.");
+    require(count > 0 && (count <= 4096 || checked_mul(forest.size(), count) <= 1 << 20), "The number of targets (",
+            count, ") is out of range.");
     weights.assign(static_cast<size_t>(forest.size() * count), otherwise);
   }
   double& at(int64_t node, int64_t target) {
