@@ -220,7 +220,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
     for (const auto& bodies : bodies_)
       if (bodies) bodies->set_param(program_.manifest.params[index].name, params_[index]);
   }
-  void set_input(size_t index, const Tensor& value) override { replace(inputs_[index], aligned(value)); }
+  void set_input(size_t index, const Tensor& value) override {
+    if (is_aligned(value)) {
+      replace(inputs_[index], value);  // a copy of the tensor, even one that shares its bytes, would allocate
+    } else {
+      replace(inputs_[index], value.clone());
+    }
+  }
 
   void set_feed(size_t output, size_t input) override {
     add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});
