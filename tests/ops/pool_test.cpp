@@ -124,6 +124,12 @@ void add_shared(Builder& b, Fold fold) {
   }
   b.add({b.random({1, 3, 40, 70}, 0.5, 1.5)},
         {.kernel_size = {2, 2}, .stride = {2, 2}, .ceil_mode = true, .count_include_pad = false});
+  for (const DType dtype : {DType::I8, DType::U8, DType::I32}) {
+    if (fold == Fold::kMean) continue;
+    b.add({b.integers({2, 3, 19, 45}, 0, 120, dtype)}, {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+    b.add({b.integers({1, 3, 7, 7}, 0, 120, dtype)}, {.kernel_size = {7, 7}});
+    b.add({b.integers({1, 2, 3, 4}, 0, 120, dtype)}, {.kernel_size = {2, 2}, .padding = {5, 6}});
+  }
   b.add({b.random({1, 3, 40, 71}, 0.5, 1.5)},
         {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {0, 0, 1, 1}, .ceil_mode = true});
   b.add({b.random({1, 3, 200}, 0.5, 1.5)}, {.kernel_size = {5}, .padding = {2}, .count_include_pad = false});
@@ -182,6 +188,8 @@ OP_CASES(pool_max_indices) {
       .expect({Tensor::i64({1, 1, 2}, {1, 1})}, kExact);
   add({Tensor::f32({1, 1, 1}, {-INFINITY})}, {.kernel_size = {1}, .padding = {1}})  // padding has no index
       .expect({Tensor::i64({1, 1, 3}, {-1, 0, -1})}, kExact);
+  add({Tensor::of<uint64_t>(DType::U64, {1, 1, 2}, std::vector<uint64_t>{1, uint64_t{1} << 63})}, {.kernel_size = {2}})
+      .expect({Tensor::i64({1, 1, 1}, {1})}, kExact);
   for (const WindowFixture& f : window_fixtures("maxpool"))
     add({f.x}, {f.kernel, f.stride, f.padding, f.dilation, f.more[0] != 0, f.more[1] != 0}).expect({f.indices}, kExact);
   // The elements at the indices are those of pool_max.

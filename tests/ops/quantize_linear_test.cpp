@@ -25,9 +25,11 @@ Tensor codes(DType dtype, std::vector<int64_t> sizes, const std::vector<double>&
 }
 
 double smallest(DType t) {
-  return t == DType::I8 ? -128 : t == DType::U8 ? 0 : t == DType::I16 ? -32768 : -2147483648.0;
+  return t == DType::I8 ? -128 : t == DType::I16 ? -32768 : t == DType::I32 ? -2147483648.0 : 0;
 }
-double largest(DType t) { return t == DType::I8 ? 127 : t == DType::U8 ? 255 : t == DType::I16 ? 32767 : 2147483647.0; }
+double largest(DType t) {
+  return t == DType::I8 ? 127 : t == DType::U8 ? 255 : t == DType::I16 ? 32767 : t == DType::U16 ? 65535 : 2147483647.0;
+}
 
 // The scale of every element, found by walking the indices of x.
 template <class A>
@@ -89,7 +91,8 @@ OP_CASES(quantize_linear) {
                                 {DType::F16, DType::U8},
                                 {DType::BF16, DType::I16},
                                 {DType::F32, DType::I16},
-                                {DType::F32, DType::I32}}) {
+                                {DType::F32, DType::I32},
+                                {DType::F32, DType::U16}}) {
       const ops::QuantizeLinearAttrs attrs{.axis = g.axis, .block_size = g.block_size, .to = to};
       add({random(g.x, -90, 90, x), random(g.scale, 0.01, 2, x), integers(g.scale, 0, 100, to)}, attrs)
           .check([attrs](const Tensors& in, const Tensors& out) {
@@ -135,6 +138,7 @@ OP_CASES(dequantize_linear) {
   for (const Granularity& g : granularities())
     for (const auto& [from, scale, to] : {std::tuple{DType::I8, DType::F32, DType::F32},
                                           {DType::U8, DType::F16, DType::F32},
+                                          {DType::U16, DType::F32, DType::F32},
                                           {DType::I16, DType::F32, DType::F16},
                                           {DType::I32, DType::BF16, DType::BF16}}) {
       const ops::DequantizeLinearAttrs attrs{.axis = g.axis, .block_size = g.block_size, .to = to};

@@ -153,7 +153,6 @@ void conv_integer(const Call& call);
 bool quantize_linear_supports(const Signature& s);
 void quantize_linear(const Call& call);
 void dequantize_linear(const Call& call);
-bool dequantize_linear_supports(const Signature& s);
 void q_conv2d_packed(const Call& call);
 void q_matmul(const Call& call);
 void q_matmul_packed(const Call& call);
@@ -241,6 +240,7 @@ void grid_sample(const Call& call);
 bool roi_align_supports(const Signature& s);
 void roi_align(const Call& call);
 
+bool pool_order_supports(const Signature& s);
 int64_t pool_scratch(const Signature& s, int threads);
 void pool_max(const Call& call);
 void pool_mean(const Call& call);

@@ -176,6 +176,30 @@ struct Layout {
   }
 };
 
+// Bytes are folded as floats, which hold them exactly. The identity becomes the end of their range.
+const float* row_of(const host::View& x, int64_t first, float* buffer, int64_t n) {
+  if (x.dtype == DType::I8)
+    std::copy_n(reinterpret_cast<const int8_t*>(x.data) + first, n, buffer);
+  else if (x.dtype == DType::U8)
+    std::copy_n(reinterpret_cast<const uint8_t*>(x.data) + first, n, buffer);
+  else
+    return row_as_f32(x.dtype, x.data, first, buffer, n);
+  return buffer;
+}
+template <class T>
+void store_bytes(const float* from, T* to, int64_t n) {
+  constexpr float kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(std::min(std::max(from[i], kLow), kHigh));
+}
+void store_row(const float* from, const host::View& y, int64_t first, int64_t n) {
+  if (y.dtype == DType::I8)
+    store_bytes(from, reinterpret_cast<int8_t*>(y.data) + first, n);
+  else if (y.dtype == DType::U8)
+    store_bytes(from, reinterpret_cast<uint8_t*>(y.data) + first, n);
+  else
+    from_f32(y.dtype, from, y.data, first, n);
+}
+
 // Taps of window o that count for the mean along an axis: inside the input, or inside it and its padding.
 int64_t counted(const WindowAxis& a, int64_t o, bool with_padding) {
   int64_t count = 0;
@@ -198,10 +222,9 @@ void pool(const Call& call) {
   if (layout.global) {
     call.pool().parallel_for(0, rows, std::max<int64_t>(1, kGrain / plane), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        float value =
-            HWY_DYNAMIC_DISPATCH(PoolAll)(kFold, row_as_f32(x.dtype, x.data, p * plane, scratch(), plane), plane);
+        float value = HWY_DYNAMIC_DISPATCH(PoolAll)(kFold, row_of(x, p * plane, scratch(), plane), plane);
         if (kMean) value /= static_cast<float>(plane);
-        from_f32(y.dtype, &value, y.data, p, 1);
+        store_row(&value, y, p, 1);
       }
     });
     return;
@@ -235,7 +258,7 @@ void pool(const Call& call) {
           for (int64_t ty = 0; ty < ay.taps; ++ty) {
             const int64_t line = oy * ay.stride + ay.first + ty * ay.step;
             if (!ay.inside(line)) continue;
-            lines[gathered++] = row_as_f32(x.dtype, x.data, from + (z * ay.in + line) * ax.in, converted, ax.in);
+            lines[gathered++] = row_of(x, from + (z * ay.in + line) * ax.in, converted, ax.in);
             if (gathered == kMostRows || x.dtype != DType::F32) fold_gathered();
           }
         }
@@ -252,12 +275,17 @@ void pool(const Call& call) {
           HWY_DYNAMIC_DISPATCH(Divide)(out, divisors, static_cast<float>(above), ax.out);
         }
       }
-      if (!direct) from_f32(y.dtype, results, y.data, first * ax.out, count * ax.out);
+      if (!direct) store_row(results, y, first * ax.out, count * ax.out);
     }
   });
 }
 
 }  // namespace
+
+bool pool_order_supports(const Signature& s) {
+  const DType dtype = s.input(0).dtype;
+  return is_small_float(dtype) || dtype == DType::I8 || dtype == DType::U8;
+}
 
 int64_t pool_scratch(const Signature& s, int threads) {
   const auto x = s.input(0).shape.sizes(), y = s.output(0).shape.sizes();

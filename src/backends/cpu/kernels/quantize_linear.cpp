@@ -72,8 +72,7 @@ void for_each_run(const Call& call, int64_t axis, int64_t block_size, const F& f
 }  // namespace
 
 bool quantize_linear_supports(const Signature& s) {
-  const DType to = s.attrs.as<ops::QuantizeLinearAttrs>().to;
-  return to != DType::I32 && to != DType::U16;  // I32: wider than what f32 rounds exactly
+  return s.attrs.as<ops::QuantizeLinearAttrs>().to != DType::I32;  // wider than what f32 rounds exactly
 }
 
 void quantize_linear(const Call& call) {
@@ -88,8 +87,6 @@ void quantize_linear(const Call& call) {
                                q.data + first * size);
   });
 }
-
-bool dequantize_linear_supports(const Signature& s) { return s.inputs[0].dtype != DType::U16; }
 
 void dequantize_linear(const Call& call) {
   const auto& attrs = call.attrs<ops::DequantizeLinearAttrs>();

@@ -87,6 +87,7 @@ void QuantizeLinearRun(const float* x, int64_t n, const LinearSteps& steps, int3
   switch (to) {
     case DType::I8: return quantize(x, n, steps, low, high, static_cast<int8_t*>(codes));
     case DType::U8: return quantize(x, n, steps, low, high, static_cast<uint8_t*>(codes));
+    case DType::U16: return quantize(x, n, steps, low, high, static_cast<uint16_t*>(codes));
     default: return quantize(x, n, steps, low, high, static_cast<int16_t*>(codes));
   }
 }
@@ -96,6 +97,7 @@ void DequantizeLinearRun(DType from, const void* codes, int64_t n, const LinearS
     case DType::I8: return dequantize(static_cast<const int8_t*>(codes), n, steps, y);
     case DType::U8: return dequantize(static_cast<const uint8_t*>(codes), n, steps, y);
     case DType::I16: return dequantize(static_cast<const int16_t*>(codes), n, steps, y);
+    case DType::U16: return dequantize(static_cast<const uint16_t*>(codes), n, steps, y);
     default: return dequantize_wide(static_cast<const int32_t*>(codes), n, steps, y);
   }
 }

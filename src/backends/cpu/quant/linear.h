@@ -14,10 +14,10 @@ struct LinearSteps {
   int64_t step;
 };
 
-// Codes of I8, U8 or I16, clamped to [low, high].
+// Codes of I8, U8, I16 or U16, clamped to [low, high].
 void quantize_linear_run(const float* x, int64_t n, const LinearSteps& steps, int32_t low, int32_t high, DType to,
                          void* codes);
-// Codes of I8, U8, I16 or I32.
+// Codes of I8, U8, I16, U16 or I32.
 void dequantize_linear_run(DType from, const void* codes, int64_t n, const LinearSteps& steps, float* y);
 
 }  // namespace rlx::cpu::quant

@@ -75,6 +75,8 @@ void pool_max_indices(const Call& call) {
   };
   if (is_float(call.input(0).dtype))
     find(call.reader(0));
+  else if (call.input(0).dtype == DType::U64)
+    find(call.uint_reader(0));
   else
     find(call.int_reader(0));
 }
