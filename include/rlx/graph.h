@@ -30,7 +30,7 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<Result> results;
   std::string name;    // optional; unique when given. Text prints it as %name
-  std::string origin;  // optional: which block or pass made the node
+  std::string origin;  // optional: the node of a model file it comes from, and the passes that made it of that
 };
 
 // A value as a builder sees it: one result of a node of a graph under construction.
@@ -104,6 +104,8 @@ class Graph {
   // Appends a node as told, for importers and the parser: verify() checks it later.
   Value add_node(const OpDef& op, std::vector<ValueId> inputs, Attrs attrs, std::vector<TensorType> types,
                  std::string name = "", std::string origin = "");
+  // The origin of nodes that are added from now on without one of their own, for importers.
+  void set_origin(std::string origin) { origin_ = std::move(origin); }
   // Appends a copy of a node with its value ids kept, for rewrites that build a new revision of a graph.
   void append(Node node);
   // A new revision with the same name, symbols and id counter, and nothing in it yet.
@@ -145,6 +147,7 @@ class Graph {
   std::unordered_map<ValueId, ValuePlace> places_;  // looked up, never iterated
   SymbolTable symbols_;
   ValueId next_id_ = 1;
+  std::string origin_;
 };
 
 // The definition of an op and its builder in one: softmax(x, {.axis = 1}). Returns result 0; Value::result gives the

@@ -68,6 +68,7 @@ struct Port {
 // One step of the schedule, in the order of execution.
 struct StepInfo {
   std::string node;    // %7
+  std::string origin;  // the node of the model file it comes from, and the passes that made it of that; may be empty
   std::string op;      // softmax
   std::string kernel;  // the backend whose kernel runs it, and which one: cpu/packed
   TensorType result;

@@ -64,7 +64,7 @@ Value Graph::add_node(const OpDef& op, std::vector<ValueId> inputs, Attrs attrs,
             .inputs = std::move(inputs),
             .results = {},
             .name = std::move(name),
-            .origin = std::move(origin)};
+            .origin = origin.empty() ? origin_ : std::move(origin)};
   for (TensorType& t : types) node.results.push_back({new_id(), std::move(t)});
   const ValueId first = node.results[0].id;
   append(std::move(node));

@@ -94,7 +94,9 @@ TEST_F(CliOnnx, InfoAndItsPage) {
 }
 
 TEST_F(CliOnnx, CheckAndTrace) {
-  EXPECT_EQ(run_tool(str("check ", kLinear, " --dim batch=4")).code, 0);
+  const json checked = ok(str("check ", kLinear, " --dim batch=4 --device cpu --json"));
+  EXPECT_EQ(checked["checks"][0]["nodes"][0]["origin"], "product");  // the node's name in the file
+  EXPECT_EQ(checked["checks"][0]["nodes"][1]["origin"], "Add -> z");
   EXPECT_EQ(run_tool(staged("check")).code, 0);
   for (const std::string& command :
        {str("trace ", kLinear, " ", folder.path("t.json"), " --dim batch=2"), staged("trace", folder.path("t.json"))}) {

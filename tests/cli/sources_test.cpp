@@ -175,6 +175,22 @@ TEST_F(Sources, SoundsThatDoNotFit) {
   refuse("[?16] f32", folder.path("bad.wav"), "bad.wav' is not a WAV file.");
 }
 
+TEST_F(Sources, ANumberFillsWhatTheOtherInputsSay) {
+  EXPECT_EQ(read("[] i64", "16000"), Tensor::i64({}, {16000}));
+  EXPECT_EQ(read("[2] i64", "9007199254740993"), Tensor::i64({2}, {9007199254740993, 9007199254740993}));
+  EXPECT_EQ(read("[1, ?16] f32", "-0.5", "--dim height=3"), Tensor::f32({1, 3}, {-0.5, -0.5, -0.5}));
+  refuse("[] i64", "0.5", "Input 'x' ([] i64) cannot be 0.5.");
+  refuse("[] u8", "256", "does not hold all of the values given");
+  folder.write("two.rlx",
+               "graph @g {\n  symbol ?16 = \"n\"\n  %a = input() : [?16] f32\n  %b = input() : [?16] f32\n"
+               "  %c = add(%a, %b) : [?16] f32\n  return %c\n}\n");
+  write_npy(folder.path("b.npy"), Tensor::f32({2}, {1, 2}));
+  const ToolResult r =
+      run_tool(str("run ", folder.path("two.rlx"), " --input a=1 b=", folder.path("b.npy"), " --json"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.json()["outputs"][0]["first"], json({2.0, 3.0}));
+}
+
 TEST_F(Sources, SizesThatNobodyGivesAreOneForRandomInputs) {
   folder.write("g.rlx", "graph @g {\n  symbol ?16 = \"height\"\n  %x = input() : [?16, 3] f32\n  return %x\n}\n");
   const ToolResult r = run_tool(str("run ", folder.path("g.rlx"), " --random-inputs --json"));

@@ -29,12 +29,12 @@ struct CheckArgs {
 
 // A value of the graph, and what the evaluator says it is.
 struct Expected {
-  std::string node, op;
+  std::string node, origin, op;
   Tensor value;
 };
 
 struct Finding {
-  std::string node, op;
+  std::string node, origin, op;
   TensorType type;
   Difference diff;
 };
@@ -76,7 +76,8 @@ struct Outcome {
 };
 
 void judge(const Expected& expected, const Tensor& actual, Outcome& outcome) {
-  outcome.findings.push_back({expected.node, expected.op, expected.value.type(), compare(actual, expected.value)});
+  outcome.findings.push_back(
+      {expected.node, expected.origin, expected.op, expected.value.type(), compare(actual, expected.value)});
 }
 
 class Checker {
@@ -162,8 +163,10 @@ class Checker {
       states[node->attrs.as<ops::LeafAttrs>().name] = Tensor(type.dtype, type.shape.sizes());
     }
     std::vector<Tensor> values = reference::evaluate(bound, inputs, feed_.params, states);
-    for (size_t i = 0; i < ids.size(); ++i)
-      expected_[ids[i]] = {graph_.label(ids[i]), std::string(graph_.node_of(ids[i]).op->name), std::move(values[i])};
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const Node& node = graph_.node_of(ids[i]);
+      expected_[ids[i]] = {graph_.label(ids[i]), node.origin, std::string(node.op->name), std::move(values[i])};
+    }
   }
 
   // In topological order, so that the first wrong one is the earliest.
@@ -201,13 +204,14 @@ void check_passes(const Checker& whole, const Feed& feed, const CheckArgs& args,
 }
 
 std::string finding_text(const Finding& f) {
-  return str(f.node, " (", f.op, ", ", f.type, "), max abs ", number_text(f.diff.max_abs), ", max rel ",
+  return str(f.node, " (", f.op, ", ", f.type, f.origin.empty() ? "" : ", from '", f.origin,
+             f.origin.empty() ? "), max abs " : "'), max abs ", number_text(f.diff.max_abs), ", max rel ",
              number_text(f.diff.max_rel));
 }
 
 Json finding_json(const Finding* f) {
   if (f == nullptr) return {};
-  Json out = {{"node", f->node}, {"op", f->op}};
+  Json out = {{"node", f->node}, {"origin", f->origin}, {"op", f->op}};
   out.update(type_json(f->type));
   out["max_abs"] = f->diff.max_abs;  // infinity: null
   out["max_rel"] = f->diff.max_rel;
@@ -224,10 +228,10 @@ std::string worst_text(const Outcome& o, size_t most) {
                    [](const Finding* a, const Finding* b) { return a->diff.max_rel > b->diff.max_rel; });
   if (list.size() > most) list.resize(most);
   if (list.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {{"worst nodes", "op", "result", "max abs", "max rel", "limit"}};
+  std::vector<std::vector<std::string>> rows = {{"worst nodes", "op", "result", "max abs", "max rel", "limit", "from"}};
   for (const Finding* f : list)
     rows.push_back({f->node, f->op, str(f->type), number_text(f->diff.max_abs), number_text(f->diff.max_rel),
-                    str(number_text(f->diff.limit), f->diff.ok() ? "" : "  WRONG")});
+                    str(number_text(f->diff.limit), f->diff.ok() ? "" : "  WRONG"), f->origin});
   return table_text(rows, 4);
 }
 

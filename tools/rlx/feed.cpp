@@ -1,6 +1,7 @@
 #include "feed.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/npy.h"
 #include "random.h"
@@ -24,6 +25,7 @@ class Feeder {
     feed_.dims = parse_dims(graph_, args_.dims);
     read_inputs();
     take_sizes();
+    for (const auto& [port, number] : numbers_) fill_with(port, number);
     if (args_.random_inputs) fill(typed_, *args_.random_inputs, feed_.inputs);
     require_inputs();
 
@@ -49,7 +51,12 @@ class Feeder {
              str("There is no input '", name, "'",
                  known.empty() ? std::string("; the model has none.") : str("; there are: ", known, ".")));
       }
-      require(!feed_.inputs.contains(name), "Input '", name, "' is given twice.");
+      const bool is_new = seen_.insert(name).second;
+      require(is_new, "Input '", name, "' is given twice.");
+      if (port->type && is_number(spec)) {  // as large as the other inputs say
+        numbers_.push_back({{name, *port->type}, spec});
+        continue;
+      }
       feed_.inputs[name] =
           port->type ? read_source(spec, {name, *port->type}, with_known_sizes(*port->type), "Input", args_.image)
                      : read_untyped_source(spec, name, port->text);
@@ -100,7 +107,7 @@ class Feeder {
             args_.random_inputs ? "." : ", --random-inputs all.");
   }
 
-  // A symbol that nobody gives a size is 1 where the numbers are random anyway. Derived ones follow those they are
+  // A symbol that nobody gives a size is 1 where the numbers are made up anyway. Derived ones follow those they are
   // made of.
   void choose_size(uint32_t id) {
     if (const auto it = graph_.symbols().derived().find(id); it != graph_.symbols().derived().end()) {
@@ -113,6 +120,11 @@ class Feeder {
     log(LogLevel::kWarning, str("Size ", symbol_text(graph_, id), " is not given and taken as 1; --dim ",
                                 name ? *name : str("'?", id, "'"), "=N sets it."));
     feed_.dims.set(id, 1);
+  }
+
+  void fill_with(const Port& port, const std::string& number) {
+    for (const uint32_t id : port.type.shape.dynamic_symbols()) choose_size(id);
+    feed_.inputs[port.name] = filled(number, port, with_known_sizes(port.type).shape.sizes(), "Input");
   }
 
   // Random values for the ports that have none.
@@ -130,6 +142,8 @@ class Feeder {
   const std::vector<ModelPort>& inputs_;
   const FeedArgs& args_;
   std::vector<Port> typed_, params_;  // inputs whose type is known
+  std::vector<std::pair<Port, std::string>> numbers_;
+  std::set<std::string> seen_;
   Feed feed_;
 };
 
@@ -146,12 +160,13 @@ const char* const kFeedHelp =
     "  FILE.wav               samples for [N], [1, N] or [1, 1, N], channels mixed; floats are -1 to 1, i16 as they "
     "are.\n"
     "                         The sample rate is not changed\n"
+    "  NUMBER                 every element, in the size that the other inputs or --dim say\n"
     "  random:SHAPE[:SEED]    SHAPE is 2x3x4 or 'scalar'. Floats are normal, integers 0 to 9, Bool 0 or 1; the same\n"
     "                         seed (by default 0) gives the same values\n";
 
 void add_input_options(CLI::App& app, FeedArgs& args) {
   add_repeated(app, "--input", args.inputs, "NAME=SOURCE",
-               "an input, from a .npy, .npz, .png, .jpg, .bmp or .wav file or random:SHAPE[:SEED]; repeatable");
+               "an input: a .npy, .npz, .png, .jpg, .bmp or .wav file, a number or random:SHAPE[:SEED]; repeatable");
   add_dim_option(app, args.dims);
   add_image_options(app, args.image);
 }

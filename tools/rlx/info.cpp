@@ -79,6 +79,9 @@ struct Symbol {
   uint32_t id;
   std::string name, definition;  // both may be empty
 };
+std::string dim_text(const Dim& d) {  // as a part of a sum, product or quotient
+  return d.is_static() || (d.scale() == 1 && d.offset() == 0) ? str(d) : str("(", d, ")");
+}
 std::vector<Symbol> symbols_of(const Graph& graph) {
   static constexpr const char* kSigns[] = {" + ", " * ", " / "};
   std::map<uint32_t, Symbol> out;
@@ -89,7 +92,7 @@ std::vector<Symbol> symbols_of(const Graph& graph) {
   }
   for (const auto& [id, def] : graph.symbols().derived()) {
     out[id].id = id;
-    out[id].definition = str(def.lhs, kSigns[static_cast<int>(def.kind)], def.rhs);
+    out[id].definition = str(dim_text(def.lhs), kSigns[static_cast<int>(def.kind)], dim_text(def.rhs));
   }
   std::vector<Symbol> list;
   for (auto& [id, symbol] : out) list.push_back(std::move(symbol));
@@ -97,10 +100,15 @@ std::vector<Symbol> symbols_of(const Graph& graph) {
 }
 
 std::string symbols_text(const Graph& graph) {
+  constexpr size_t kFewDefined = 8;  // a deep network has a size of its own in every layer
   std::vector<std::vector<std::string>> rows;
-  for (const Symbol& s : symbols_of(graph))
+  size_t defined = 0;
+  for (const Symbol& s : symbols_of(graph)) {
+    if (s.name.empty() && !s.definition.empty() && ++defined > kFewDefined) continue;
     rows.push_back({str("?", s.id), s.name.empty() ? std::string("-") : s.name,
                     s.definition.empty() ? std::string() : "= " + s.definition});
+  }
+  if (defined > kFewDefined) rows.push_back({str("and ", defined - kFewDefined, " more that follow from these")});
   for (const DimConstraint& c : graph.symbols().constraints())
     rows.push_back({str(c.dim), "-", str("is 1 or ", c.one_or)});
   return rows.empty() ? std::string("symbols: none\n") : "symbols:\n" + table_text(rows);
@@ -198,7 +206,7 @@ class Info {
                 model_ports_text(face, "outputs", model_.outputs(), sizes), symbols_text(face));
     if (model_.graph() == nullptr) {
       json_["why_staged"] = model_.why_staged();
-      text_ += str("stages: the graph depends on the data of a run. ", model_.why_staged(), "\n");
+      text_ += str("stages: the graph depends on sizes or data of a run. ", model_.why_staged(), "\n");
     }
     find_parts();
     for (size_t i = 0; i < parts_.size(); ++i) {

@@ -78,6 +78,31 @@ Tensor as_declared(Tensor tensor, const Port& port, std::string_view kind) {
   return out;
 }
 
+namespace {
+
+template <class T>
+std::optional<T> parse_as(const std::string& text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool is_number(const std::string& spec) { return parse_as<double>(spec).has_value(); }
+
+Tensor filled(const std::string& number, const Port& port, std::vector<int64_t> sizes, std::string_view kind) {
+  const auto count = static_cast<size_t>(product(sizes));
+  if (is_float(port.type.dtype) || is_complex(port.type.dtype))
+    return Tensor::from_doubles(port.type.dtype, std::move(sizes),
+                                std::vector<double>(count, *parse_as<double>(number)));
+  const auto whole = parse_as<int64_t>(number);  // all 64 bits of it, which a double does not hold
+  require(whole.has_value(), kind, " '", port.name, "' (", port.type, ") cannot be ", number, ".");
+  const Tensor wide = Tensor::i64(std::move(sizes), std::vector<int64_t>(count, *whole));
+  return port.type.dtype == DType::Bool ? wide.cast(DType::Bool) : as_declared(wide, port, kind);
+}
+
 Tensor read_untyped_source(const std::string& spec, const std::string& input, const std::string& text) {
   if (const size_t at = spec.rfind(".npz:"); at != spec.npos)
     return array_of(spec.substr(0, at + 4), spec.substr(at + 5), input);

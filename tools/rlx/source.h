@@ -14,6 +14,10 @@ namespace rlx::cli {
 Tensor read_source(const std::string& spec, const Port& port, const TensorType& known, std::string_view kind,
                    const ImageArgs& image);
 
+// Is the source a number, x=16000 or x=0.5? Then every element is that number.
+bool is_number(const std::string& spec);
+Tensor filled(const std::string& number, const Port& port, std::vector<int64_t> sizes, std::string_view kind);
+
 // For an input of which the model says too little to convert anything: a .npy or .npz as it is. `text` is what it says.
 Tensor read_untyped_source(const std::string& spec, const std::string& input, const std::string& text);
 

@@ -156,6 +156,8 @@ struct ReadyStep {
   const BodyRunner* bodies = nullptr;
 };
 
+std::string from_text(const std::string& origin) { return origin.empty() ? "" : str(", from '", origin, "'"); }
+
 // When a step ran, while a run is traced.
 struct Mark {
   const ProgramStep* step;
@@ -311,8 +313,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
     for (const int32_t out : step.outputs) v = v < 0 ? out : v;
     const auto& value = program_.values[static_cast<size_t>(v)];
     const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
-    return {step.node, std::string(step.op->name), step.kernel_name, value.type,
-            in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+    return {step.node,        step.origin, std::string(step.op->name),
+            step.kernel_name, value.type,  in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
   }
 
   // After the run, so that what this costs is not in it.
@@ -609,7 +611,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
         box_copy(g.active, g.bytes.data(), g.active, pointer(g.value), full_sizes_[static_cast<size_t>(g.value)],
                  element_size(g.value));
     } catch (Error& e) {
-      e.add_context(str("running ", r.step->node, " (", r.step->op->name, ")"));
+      e.add_context(str("running ", r.step->node, " (", r.step->op->name, ")", from_text(r.step->origin)));
       throw;
     }
     if (is_traced_) marks_.push_back({r.step, begin_ns, now_ns()});

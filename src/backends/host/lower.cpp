@@ -173,6 +173,7 @@ class Lowering {
     ProgramStep step{.op = node.op,
                      .attrs = node.attrs,
                      .node = bound_.label(node.results[0].id),
+                     .origin = node.origin,
                      .graph_node = &node - bound_.nodes().data()};
     plan::Step planned;
     for (const ValueId id : node.inputs) step.inputs.push_back(value_.at(id));
@@ -233,6 +234,7 @@ class Lowering {
                      .kernel = packing.pack,
                      .kernel_name = str(user.kernel_name, ":pack"),
                      .node = user.node,
+                     .origin = user.origin,
                      .inputs = {source},
                      .params = *find_static(source),
                      .graph_node = user.graph_node};

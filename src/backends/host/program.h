@@ -37,6 +37,7 @@ struct ProgramStep {
   Kernel kernel = nullptr;
   std::string kernel_name;               // backend, or backend/name of the row
   std::string node;                      // its label, for traces and errors
+  std::string origin;                    // the node's
   std::vector<int32_t> inputs, outputs;  // values; an output nobody uses is -1
   std::vector<int32_t> params;           // of a static step: the params (manifest indices) it depends on, sorted
   std::vector<TensorType> results;       // bound types, of unused outputs too

@@ -49,6 +49,12 @@ std::string label(const NodeProto& node) {
   return str("importing node '", node.name, "' (", node.domain.empty() ? "" : str(node.domain, "."), node.op_type, ")");
 }
 
+// What the graph's nodes are called after: the name, or what an unnamed node gives.
+std::string origin_of(const NodeProto& node) {
+  if (!node.name.empty()) return std::string(node.name);
+  return str(node.op_type, " -> ", node.outputs.empty() ? std::string_view() : node.outputs[0]);
+}
+
 struct Nesting {
   explicit Nesting(int& depth) : depth_(depth) { ++depth_; }
   ~Nesting() { --depth_; }
@@ -428,6 +434,7 @@ void Importer::import_node(const NodeProto& node, Frame& frame) {
   std::vector<Item> results;
   for (;;) {
     try {
+      graph_.set_origin(origin_of(node));
       results = build(node, frame);
       break;
     } catch (const Demand& demand) {
