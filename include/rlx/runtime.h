@@ -29,9 +29,25 @@ enum class Precision {
   kBf16,  // the same, with f32's range and two digits
 };
 
+// What only the webgpu device asks for (spec 40).
+struct WebGpuOptions {
+  std::string library;  // a WebGPU library's file; empty: wgpu-native, where rlx finds it
+  std::string adapter;  // an index of Executable's device list, or a part of a name; empty: the fastest
+#ifdef NDEBUG
+  bool bounds_checks = false;  // WGSL checks every access of a kernel to a buffer
+#else
+  bool bounds_checks = true;
+#endif
+  bool force_input_upload = false;  // also of inputs that have not changed
+  bool skip_readback = false;       // outputs stay on the device, and hold what they held: to time dispatches alone
+  // Smaller limits than the device has, to test what large models do; 0: its own.
+  int64_t max_binding_bytes = 0, max_buffer_bytes = 0;
+};
+
 struct CompileOptions {
-  // "auto" takes the best device there is; devices() lists them.
+  // "auto" takes the best device there is; devices() lists them. "webgpu:1" and "webgpu:NAME" choose an adapter.
   std::string device = "auto";
+  WebGpuOptions webgpu;
   // Sizes of symbols. Empty for a graph with symbols: it is compiled at the first run, from the inputs' sizes.
   DimBinding dims;
   // The symbol whose rows an active extent counts; by default the only dynamic one.
@@ -110,10 +126,18 @@ std::string fusion_text(const CompileReport& report);
 // Which kernel runs each op, how often; ops that passes replaced; steps on the reference's kernels.
 std::string dispatch_text(const CompileReport& report, const PlanInfo& plan);
 
+// What a GPU was asked to do since the program was compiled.
+struct DeviceStats {
+  int64_t submits = 0, dispatches = 0, host_steps = 0;
+  int64_t bytes_up = 0, bytes_down = 0;
+  int64_t parameter_writes = 0, pipelines = 0, buffers = 0;
+};
+
 struct RunStats {
   int64_t runs = 0;
   int64_t compiles = 0;          // 1 for a fixed graph; one more for each new binding
   int64_t full_extent_runs = 0;  // runs with an active extent that had to use the full one
+  DeviceStats device;            // of the program in use; zeros on the host
 };
 
 // One step of a run as it was executed, for traces.
@@ -197,11 +221,22 @@ class Executable {
 
 Executable compile(Graph graph, const CompileOptions& options = CompileOptions::from_environment());
 
+// One adapter of a device.
+struct DeviceDetail {
+  std::string name, driver, type;     // NVIDIA H200, vulkan, discrete
+  std::vector<std::string> features;  // that it offers
+  int64_t max_buffer_bytes = 0, max_binding_bytes = 0;
+  int64_t workgroup_bytes = 0, workgroup_threads = 0, storage_bindings = 0;
+  int64_t subgroup_min = 0, subgroup_max = 0;
+  bool uses_f16 = false, uses_subgroups = false, uses_timestamps = false;  // that rlx will use
+};
+
 struct DeviceInfo {
   std::string name;
   std::string description;
   bool available = false;
   std::string why_not;  // when it is not
+  std::vector<DeviceDetail> adapters;  // of webgpu, best first
 };
 // What compile() can be asked for, best first.
 std::vector<DeviceInfo> devices();

@@ -126,6 +126,7 @@ class Planner {
     for (size_t v = 0; v < problem_.values.size(); ++v) {
       const Value& value = problem_.values[v];
       if (value.view_of >= 0 || value.region != Region::kPersistent || owner_[v] != static_cast<int32_t>(v)) continue;
+      at = on_one_page(at, value.size_bytes);
       plan_.slots[v] = {at, value.size_bytes};
       at = align_up(checked_add(at, value.size_bytes), options_.alignment);
     }
@@ -133,6 +134,45 @@ class Planner {
       if (problem_.values[v].region == Region::kPersistent && owner_[v] != static_cast<int32_t>(v))
         plan_.slots[v] = plan_.slots[static_cast<size_t>(owner(static_cast<int32_t>(v)))];
     plan_.persistent_bytes = at;
+  }
+
+  void check_page(int64_t size) const {
+    if (options_.page_bytes > 0 && size > options_.page_bytes)
+      fail(ErrorKind::kMemory, str("A value of ", size, " bytes exceeds the device's largest buffer (",
+                                   options_.page_bytes, ")."));
+  }
+  // `at`, or the start of the next page where the value would cross it.
+  int64_t on_one_page(int64_t at, int64_t size) const {
+    check_page(size);
+    if (options_.page_bytes == 0 || at % options_.page_bytes + size <= options_.page_bytes) return at;
+    return align_up(at, options_.page_bytes);
+  }
+
+  int64_t assign_blocks(std::span<Block> blocks) const {
+    return options_.no_reuse ? assign_apart(blocks) : assign(blocks, largest_live(blocks));
+  }
+  // Page by page: what does not fit the first one is placed again, in the next.
+  int64_t assign_pages(std::vector<Block>& blocks) const {
+    for (const Block& b : blocks) check_page(b.size);
+    const int64_t arena = assign_blocks(blocks);
+    if (options_.page_bytes == 0 || arena <= options_.page_bytes) return arena;
+    std::vector<size_t> rest;
+    for (int64_t page = 0;; page += options_.page_bytes) {
+      std::vector<Block> left;
+      for (const size_t i : rest) left.push_back(blocks[i]);
+      const int64_t end = page == 0 ? arena : assign_blocks(left);
+      std::vector<size_t> next;
+      for (size_t j = 0; j < (page == 0 ? blocks.size() : rest.size()); ++j) {
+        const size_t i = page == 0 ? j : rest[j];
+        if (page > 0) blocks[i].offset = left[j].offset;
+        if (blocks[i].offset + blocks[i].size > options_.page_bytes)
+          next.push_back(i);
+        else
+          blocks[i].offset += page;
+      }
+      if (next.empty()) return page + end;
+      rest = std::move(next);
+    }
   }
 
   void place_activations() {
@@ -162,7 +202,7 @@ class Planner {
       blocks.push_back({.size = size, .birth = t, .death = t});
     }
     plan_.largest_live_bytes = largest_live(blocks);
-    plan_.arena_bytes = options_.no_reuse ? assign_apart(blocks) : assign(blocks, plan_.largest_live_bytes);
+    plan_.arena_bytes = assign_pages(blocks);
     for (size_t v = 0; v < problem_.values.size(); ++v)
       if (block_of[v] >= 0)
         plan_.slots[v] = {blocks[static_cast<size_t>(block_of[v])].offset, problem_.values[v].size_bytes};

@@ -54,6 +54,8 @@ struct Options {
   bool no_reuse = false;  // every value its own bytes, for debugging
   bool in_place = true;
   bool verify = false;  // check() after planning
+  // No value crosses a multiple of so many bytes, so that a region can be made of several buffers; 0: it is one.
+  int64_t page_bytes = 0;
 };
 
 struct Slot {

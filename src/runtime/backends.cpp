@@ -1,38 +1,69 @@
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 #include "backends/cpu/backend.h"
 #include "backends/reference/backend.h"
+#include "backends/webgpu/backend.h"
+#include "rlx/log.h"
 #include "runtime/device_program.h"
 
 namespace rlx {
 
 // Best first: "auto" takes the first that is available. A backend is added by a row here and nothing else.
 std::span<const Backend> backends() {
-  static const std::array<Backend, 2> kBackends = {cpu::backend(), reference::backend()};
+  static const std::array<Backend, 3> kBackends = {webgpu::backend(), cpu::backend(), reference::backend()};
   return kBackends;
 }
 
 std::vector<DeviceInfo> devices() {
+  const WebGpuOptions options = CompileOptions::from_environment().webgpu;
   std::vector<DeviceInfo> out;
   for (const Backend& b : backends()) {
-    const auto why_not = b.unavailable();
+    const auto why_not = b.unavailable(options);
     out.push_back({std::string(b.name), std::string(b.description), !why_not, why_not.value_or("")});
+    if (!why_not && b.details) out.back().adapters = b.details(options);
   }
   return out;
 }
 
-const Backend& choose_backend(std::string_view device) {
-  std::string known = "auto";
+// The first backend that "auto" may take. Why better ones are not taken is said once per process.
+static const Backend& best_backend(const WebGpuOptions& options) {
+  static std::once_flag said;
+  std::string why;
   for (const Backend& b : backends()) {
-    const auto why_not = b.unavailable();
-    if (device == "auto" && !why_not) return b;
-    known += str(", ", b.name);
-    if (b.name != device) continue;
-    if (why_not) fail(ErrorKind::kUnavailable, str("Device '", device, "' is not available: ", *why_not));
+    auto why_not = b.unavailable(options);
+    if (!why_not && b.not_by_default) why_not = b.not_by_default(options);
+    if (why_not) {
+      why += str(why.empty() ? "" : " ", "Device '", b.name, "' is not used: ", *why_not);
+      continue;
+    }
+    if (!why.empty()) std::call_once(said, [&] { log(LogLevel::kInfo, why); });
     return b;
   }
-  fail(ErrorKind::kUnavailable, str("There is no device '", device, "'; there are: ", known, "."));
+  fail(ErrorKind::kUnavailable, "There is no device.");
+}
+
+CompileOptions with_device(CompileOptions options) {
+  if (const size_t colon = options.device.find(':'); colon != options.device.npos)
+    options.webgpu.adapter = options.device.substr(colon + 1);
+  options.device = choose_backend(options).name;
+  return options;
+}
+
+const Backend& choose_backend(const CompileOptions& options) {
+  if (options.device == "auto") return best_backend(options.webgpu);
+  const size_t colon = options.device.find(':');
+  const std::string name = options.device.substr(0, colon);
+  std::string known = "auto";
+  for (const Backend& b : backends()) {
+    known += str(", ", b.name);
+    if (b.name != name || (colon != options.device.npos && b.details == nullptr)) continue;
+    const auto why_not = b.unavailable(options.webgpu);
+    if (why_not) fail(ErrorKind::kUnavailable, str("Device '", name, "' is not available: ", *why_not));
+    return b;
+  }
+  fail(ErrorKind::kUnavailable, str("There is no device '", options.device, "'; there are: ", known, "."));
 }
 
 }  // namespace rlx

@@ -43,6 +43,7 @@ class DeviceProgram {
   virtual void set_state(size_t index, const Tensor& value) = 0;
 
   virtual PlanInfo plan() const = 0;
+  virtual DeviceStats device_stats() const { return {}; }
 };
 
 // A row of the table of backends (src/runtime/backends.cpp).
@@ -50,11 +51,14 @@ struct Backend {
   std::string_view name;
   std::string_view description;
   // Why it cannot be used on this machine; nullopt when it can.
-  std::optional<std::string> (*unavailable)();
+  std::optional<std::string> (*unavailable)(const WebGpuOptions& options);
+  // Why "auto" does not take it although it is available. Null: it does.
+  std::optional<std::string> (*not_by_default)(const WebGpuOptions& options) = nullptr;
+  std::vector<DeviceDetail> (*details)(const WebGpuOptions& options) = nullptr;  // null: there is but one
   // Does it run such a node with a kernel of its own, rather than as the op's definition? Asked by the passes, with
   // sizes that may be symbols. Null: no pass runs, the graph is executed as it is.
   bool (*claims)(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
-                 std::span<const TensorType> outputs);
+                 std::span<const TensorType> outputs, const CompileOptions& options);
   bool reduces_any_axes = false;  // else passes put the reduced axes side by side
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
   // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
@@ -70,6 +74,8 @@ struct OptimizedGraph {
 OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const CompileOptions& options);
 
 std::span<const Backend> backends();  // best first
-const Backend& choose_backend(std::string_view device);
+const Backend& choose_backend(const CompileOptions& options);
+// The options with "webgpu:1" split into the device and its adapter, and "auto" replaced by what it is.
+CompileOptions with_device(CompileOptions options);
 
 }  // namespace rlx

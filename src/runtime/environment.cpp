@@ -57,6 +57,8 @@ struct Switch {
 };
 
 constexpr Switch kSwitches[] = {
+    {"RLX_BENCH_DISPATCH_ONLY",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.skip_readback = parse_switch(n, v); }},
     {"RLX_DEVICE", [](CompileOptions& o, std::string_view, std::string_view v) { o.device = v; }},
     {"RLX_DISPATCH_REPORT",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.dispatch_report = parse_switch(n, v); }},
@@ -75,6 +77,14 @@ constexpr Switch kSwitches[] = {
     {"RLX_SKIP_PASSES",
      [](CompileOptions& o, std::string_view, std::string_view v) { o.skip_passes = parse_names(v); }},
     {"RLX_THREADS", [](CompileOptions& o, std::string_view n, std::string_view v) { o.threads = parse_threads(n, v); }},
+    {"RLX_WEBGPU_ADAPTER", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.adapter = v; }},
+    {"RLX_WEBGPU_LIBRARY", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.library = v; }},
+    {"RLX_WGPU_BOUNDS_CHECKS",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.bounds_checks = parse_switch(n, v); }},
+    {"RLX_WGPU_FORCE_INPUT_UPLOAD",
+     [](CompileOptions& o, std::string_view n, std::string_view v) {
+       o.webgpu.force_input_upload = parse_switch(n, v);
+     }},
     {"RLX_VERIFY_PLAN",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };

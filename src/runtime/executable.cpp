@@ -274,9 +274,8 @@ Executable::~Executable() = default;
 Executable compile(Graph graph, const CompileOptions& options) {
   verify(graph);
   auto impl = std::make_unique<Executable::Impl>();
-  impl->options = options;
-  impl->backend = &choose_backend(options.device);
-  impl->options.device = impl->backend->name;  // what "auto" turned out to be
+  impl->options = with_device(options);
+  impl->backend = &choose_backend(impl->options);
   impl->set_graph(std::move(graph));
   impl->params.resize(impl->manifest.params.size());
   impl->handles.resize(impl->manifest.inputs.size());
@@ -449,6 +448,10 @@ const Graph& Executable::optimized_graph() const { return impl_->optimized->grap
 
 const CompileReport& Executable::report() const { return impl_->optimized->report; }
 
-RunStats Executable::stats() const { return impl_->stats; }
+RunStats Executable::stats() const {
+  RunStats stats = impl_->stats;
+  if (impl_->program) stats.device = impl_->program->device_stats();
+  return stats;
+}
 
 }  // namespace rlx

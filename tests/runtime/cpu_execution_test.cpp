@@ -59,7 +59,7 @@ void check_nodes(const Graph& graph, const Kept& kept) {
 
 void check(Rng& rng, const RandomGraphOptions& kind) {
   const RandomGraph r = random_graph(rng, kind);
-  const Backend& backend = choose_backend("cpu");
+  const Backend& backend = choose_backend(cpu(1, false));
   const Graph optimized = optimize_for(backend, r.graph, {}).graph;
   Executable all = compile(keep_all(optimized), cpu(1, false));
   Executable planned = compile(r.graph, cpu(1, true)), threaded = compile(r.graph, cpu(8, true));

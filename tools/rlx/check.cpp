@@ -267,10 +267,10 @@ std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const Che
   verify(graph);
   const Checker checker(graph, feed, args.target);
   const std::string only(
-      args.target.device.empty() || args.target.device == "auto" ? "" : choose_backend(args.target.device).name);
+      args.target.device.empty() || args.target.device == "auto" ? "" : choose_backend({.device = args.target.device}).name);
   std::vector<Outcome> outcomes;
   for (const Backend& backend : backends()) {
-    if (backend.unavailable().has_value() || (!only.empty() && backend.name != only)) continue;
+    if (backend.unavailable({}).has_value() || (!only.empty() && backend.name != only)) continue;
     for (const Way& way : kWays) outcomes.push_back(checker.run(std::string(backend.name), way));
     check_passes(checker, feed, args, backend, outcomes);
   }

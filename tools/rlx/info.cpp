@@ -248,7 +248,7 @@ class Info {
 
   void add_part(Part& part, Json& json) {
     const Manifest m = manifest_of(part.shown);
-    const std::string device(choose_backend(model_.options().device).name);
+    const std::string device(choose_backend(model_.options()).name);
     Counts counts;
     count(part.shown, false, counts);
     const Sizes params = sizes_of(m.params);
@@ -306,7 +306,7 @@ class Info {
   }
 
   void write_page() {
-    const std::string device(choose_backend(model_.options().device).name);
+    const std::string device(choose_backend(model_.options()).name);
     std::vector<Graph> after;  // all of them before the views point at them
     for (const Part& part : parts_) after.push_back(optimized(part.shown, model_.options()).graph);
     std::vector<GraphView> views;

@@ -88,7 +88,7 @@ Session::Session(ModelFile& model) : file_(model) {
   stages_.push_back({&*executable_, model.feed().inputs});
 }
 
-std::string Session::device() const { return std::string(choose_backend(file_.options().device).name); }
+std::string Session::device() const { return std::string(choose_backend(file_.options()).name); }
 
 int Session::threads() const {
   return device() == "reference" ? 1 : host::shared_pool(file_.options().threads)->threads();
@@ -114,7 +114,7 @@ int64_t Session::arena_bytes() const {
 }
 
 OptimizedGraph optimized(const Graph& graph, const CompileOptions& options) {
-  return optimize_for(choose_backend(options.device), graph, options);
+  return optimize_for(choose_backend(options), graph, with_device(options));
 }
 
 std::optional<GraphCost> cost_of_graph(const Graph& graph) {

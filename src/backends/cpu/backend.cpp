@@ -8,7 +8,7 @@ namespace rlx::cpu {
 
 // A definition is run as it stands only where there is a fast kernel for it: the reference's is slower than its parts.
 static bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
-                   std::span<const TensorType> outputs) {
+                   std::span<const TensorType> outputs, const CompileOptions&) {
   if (op.decompose == nullptr) return true;
   const host::KernelTable table[] = {{"cpu", kernel_table()}};
   return host::choose_kernel(table, op, {attrs, inputs, outputs}).row != nullptr;
@@ -18,7 +18,7 @@ Backend backend() {
   return {
       .name = "cpu",
       .description = "fast kernels, SIMD chosen at run time, all cores; other ops by the reference's kernels",
-      .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
+      .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = claims,
       .reduces_any_axes = true,
       .compile =

@@ -9,7 +9,7 @@ Backend backend() {
   return {
       .name = "reference",
       .description = "the oracle: plain loops in double, every op, one thread",
-      .unavailable = []() -> std::optional<std::string> { return std::nullopt; },
+      .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = nullptr,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,

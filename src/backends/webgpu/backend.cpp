@@ -1,0 +1,71 @@
+#include "backends/webgpu/backend.h"
+
+#include "backends/webgpu/lower.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+std::optional<std::string> unavailable(const WebGpuOptions& options) {
+  try {
+    if (!adapters(options).empty()) return std::nullopt;
+    return "There is no WebGPU adapter: neither Vulkan, Metal nor Direct3D 12 shows one. Install the GPU's driver, or "
+           "Debian's mesa-vulkan-drivers for a software adapter.";
+  } catch (const Error& e) {
+    return e.message();
+  }
+}
+
+// A software adapter is slower than the cpu device, so that nobody gets it without asking.
+std::optional<std::string> not_by_default(const WebGpuOptions& options) {
+  for (const AdapterFacts& a : adapters(options))
+    if (!a.software) return std::nullopt;
+  return "The only WebGPU adapter is a software one.";
+}
+
+bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
+            std::span<const TensorType> outputs, const CompileOptions& options) {
+  if (op.decompose == nullptr) return true;
+  return find_lowering({op, attrs, inputs, outputs}, *Device::open(options.webgpu)) != nullptr;
+}
+
+std::vector<DeviceDetail> details(const WebGpuOptions& options) {
+  std::vector<DeviceDetail> out;
+  for (const AdapterFacts& a : adapters(options))
+    out.push_back({.name = a.name,
+                   .driver = a.driver,
+                   .type = a.type,
+                   .features = a.feature_names,
+                   .max_buffer_bytes = static_cast<int64_t>(a.limits.max_buffer_bytes),
+                   .max_binding_bytes = static_cast<int64_t>(a.limits.max_binding_bytes),
+                   .workgroup_bytes = a.limits.workgroup_bytes,
+                   .workgroup_threads = a.limits.workgroup_threads,
+                   .storage_bindings = a.limits.storage_bindings,
+                   .subgroup_min = a.features.subgroup_min,
+                   .subgroup_max = a.features.subgroup_max,
+                   .uses_f16 = a.features.f16,
+                   .uses_subgroups = a.features.subgroups,
+                   .uses_timestamps = a.features.timestamps});
+  return out;
+}
+
+}  // namespace
+
+Backend backend() {
+  return {
+      .name = "webgpu",
+      .description = "any GPU, by Vulkan, Metal or Direct3D 12; ops without a GPU kernel run on the cpu",
+      .unavailable = unavailable,
+      .not_by_default = not_by_default,
+      .details = details,
+      .claims = claims,
+      .compile =
+          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+             const CompileOptions& options) {
+            const std::shared_ptr<Device> device = Device::open(options.webgpu);
+            return make_program(lower(symbolic, manifest, binding, *device, options), device, options);
+          },
+  };
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,442 @@
+#include "backends/webgpu/device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <thread>
+
+#include "rlx/error.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+// One instance per library, never released: drivers keep threads of their own.
+WGPUInstance instance_of(const Api& api) {
+  static std::mutex mutex;
+  static std::map<const Api*, WGPUInstance>* const instances = new std::map<const Api*, WGPUInstance>;
+  const std::lock_guard lock(mutex);
+  WGPUInstance& instance = (*instances)[&api];
+  if (instance == nullptr) {
+    // Mesa's layer that orders adapters opens a window system's display and complains where there is none; we order
+    // them ourselves.
+    setenv("NODEVICE_SELECT", "1", 0);
+    if (api.SetLogLevel) api.SetLogLevel(WGPULogLevel_Off);  // errors come through callbacks
+    WGPUInstanceExtras extras{};
+    extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
+    extras.backends = WGPUInstanceBackend_Primary;
+    WGPUInstanceDescriptor descriptor{};
+    if (api.InstanceEnumerateAdapters) descriptor.nextInChain = &extras.chain;
+    instance = api.CreateInstance(&descriptor);
+  }
+  if (instance == nullptr)
+    fail(ErrorKind::kUnavailable, str("WebGPU library '", api.path, "' makes no instance."));
+  return instance;
+}
+
+struct FeatureName {
+  uint32_t id;
+  std::string_view name;
+};
+constexpr FeatureName kFeatureNames[] = {
+    {WGPUFeatureName_ShaderF16, "shader-f16"},
+    {WGPUFeatureName_Subgroups, "subgroups"},
+    {WGPUFeatureName_TimestampQuery, "timestamp-query"},
+    {WGPUNativeFeature_TimestampQueryInsidePasses, "timestamp-query-inside-passes"},
+    {WGPUNativeFeature_Immediates, "immediates"},
+    {WGPUNativeFeature_PipelineCache, "pipeline-cache"},
+    {WGPUNativeFeature_ShaderFloat32Atomic, "shader-float32-atomic"},
+    {WGPUNativeFeature_ShaderInt64, "shader-int64"},
+    {WGPUNativeFeature_ShaderF64, "shader-f64"},
+    {WGPUNativeFeature_CooperativeMatrix, "cooperative-matrix"},
+};
+
+std::vector<uint32_t> features_of(const Api& api, WGPUAdapter adapter) {
+  WGPUSupportedFeatures supported{};
+  api.AdapterGetFeatures(adapter, &supported);
+  std::vector<uint32_t> out;
+  for (size_t i = 0; i < supported.featureCount; ++i) out.push_back(static_cast<uint32_t>(supported.features[i]));
+  api.SupportedFeaturesFreeMembers(supported);
+  return out;
+}
+
+std::string_view backend_name(WGPUBackendType type) {
+  switch (type) {
+    case WGPUBackendType_Vulkan: return "vulkan";
+    case WGPUBackendType_Metal: return "metal";
+    case WGPUBackendType_D3D12: return "d3d12";
+    case WGPUBackendType_OpenGL: return "opengl";
+    case WGPUBackendType_OpenGLES: return "opengles";
+    default: return "other";
+  }
+}
+
+AdapterFacts facts_of(const Api& api, WGPUAdapter adapter) {
+  AdapterFacts facts;
+  WGPUAdapterInfo info{};
+  api.AdapterGetInfo(adapter, &info);
+  facts.name = text(info.device);
+  if (facts.name.empty()) facts.name = text(info.description);
+  facts.driver = backend_name(info.backendType);
+  facts.software = info.adapterType == WGPUAdapterType_CPU;
+  facts.type = info.adapterType == WGPUAdapterType_DiscreteGPU     ? "discrete"
+               : info.adapterType == WGPUAdapterType_IntegratedGPU ? "integrated"
+               : facts.software                                    ? "software"
+                                                                   : "other";
+  facts.features.subgroup_min = info.subgroupMinSize;
+  facts.features.subgroup_max = info.subgroupMaxSize;
+  api.AdapterInfoFreeMembers(info);
+
+  WGPULimits limits{};
+  api.AdapterGetLimits(adapter, &limits);
+  facts.limits = {.max_buffer_bytes = limits.maxBufferSize,
+                  .max_binding_bytes = limits.maxStorageBufferBindingSize / 16 * 16,
+                  .binding_alignment = std::max(limits.minStorageBufferOffsetAlignment, 16u),
+                  .uniform_alignment = std::max(limits.minUniformBufferOffsetAlignment, 16u),
+                  .workgroup_bytes = limits.maxComputeWorkgroupStorageSize,
+                  .workgroup_threads = limits.maxComputeInvocationsPerWorkgroup,
+                  .storage_bindings = limits.maxStorageBuffersPerShaderStage,
+                  .groups_per_axis = limits.maxComputeWorkgroupsPerDimension};
+
+  for (const uint32_t id : features_of(api, adapter)) {
+    if (id == WGPUFeatureName_ShaderF16) facts.features.f16 = true;
+    if (id == WGPUFeatureName_Subgroups) facts.features.subgroups = true;
+    if (id == WGPUFeatureName_TimestampQuery) facts.features.timestamps = true;
+    if (id == WGPUNativeFeature_CooperativeMatrix) facts.features.cooperative_matrix = true;
+    for (const FeatureName& f : kFeatureNames)
+      if (f.id == id) facts.feature_names.emplace_back(f.name);
+  }
+  // Kernels reduce with shuffles of fixed sizes: a subgroup must have a size that is known.
+  if (facts.features.subgroup_min == 0) facts.features.subgroups = false;
+  return facts;
+}
+
+struct Found {
+  AdapterHandle handle;
+  AdapterFacts facts;
+};
+
+int rank(const AdapterFacts& facts) {
+  return facts.type == "discrete" ? 0 : facts.type == "integrated" ? 1 : facts.software ? 3 : 2;
+}
+
+std::vector<Found> list_adapters(const Api& api) {
+  const WGPUInstance instance = instance_of(api);
+  std::vector<Found> found;
+  const auto add = [&](WGPUAdapter raw) {
+    AdapterHandle handle(api, raw);
+    AdapterFacts facts = facts_of(api, raw);
+    found.push_back({std::move(handle), std::move(facts)});
+  };
+  if (api.InstanceEnumerateAdapters) {
+    std::vector<WGPUAdapter> raw(api.InstanceEnumerateAdapters(instance, nullptr, nullptr));
+    api.InstanceEnumerateAdapters(instance, nullptr, raw.data());
+    for (const WGPUAdapter adapter : raw) add(adapter);
+  } else {  // portable: the one for speed, and the software one
+    for (const bool fallback : {false, true}) {
+      struct Answer {
+        bool done = false;
+        WGPUAdapter adapter = nullptr;
+      } answer;
+      WGPURequestAdapterOptions options{};
+      options.powerPreference = WGPUPowerPreference_HighPerformance;
+      options.forceFallbackAdapter = fallback;
+      WGPURequestAdapterCallbackInfo callback{};
+      callback.mode = WGPUCallbackMode_AllowProcessEvents;
+      callback.callback = [](WGPURequestAdapterStatus status, WGPUAdapter adapter, WGPUStringView, void* to, void*) {
+        *static_cast<Answer*>(to) = {true, status == WGPURequestAdapterStatus_Success ? adapter : nullptr};
+      };
+      callback.userdata1 = &answer;
+      api.InstanceRequestAdapter(instance, &options, callback);
+      while (!answer.done) api.InstanceProcessEvents(instance);
+      if (answer.adapter) add(answer.adapter);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return rank(a.facts) < rank(b.facts); });
+  return found;
+}
+
+// Asked once: drivers take their time.
+const std::vector<Found>& find_adapters(const Api& api) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<const Api*, std::vector<Found>>;
+  const std::lock_guard lock(mutex);
+  const auto it = known->find(&api);
+  return it != known->end() ? it->second : known->emplace(&api, list_adapters(api)).first->second;
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// Which adapter the options mean: an index of the list, a part of a name, or nothing: the first.
+size_t choose(const std::vector<AdapterFacts>& list, const std::string& wanted) {
+  if (list.empty())
+    fail(ErrorKind::kUnavailable,
+         "There is no WebGPU adapter: neither Vulkan, Metal nor Direct3D 12 shows one. Install the GPU's driver, or "
+         "Debian's mesa-vulkan-drivers for a software adapter.");
+  if (wanted.empty()) return 0;
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
+  if (error == std::errc() && end == wanted.data() + wanted.size() && index < list.size()) return index;
+  std::string known;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (lower_case(list[i].name).find(lower_case(wanted)) != std::string::npos) return i;
+    known += str(known.empty() ? "" : ", ", i, " '", list[i].name, "'");
+  }
+  fail(ErrorKind::kUnavailable, str("There is no WebGPU adapter '", wanted, "'; there are: ", known, "."));
+}
+
+}  // namespace
+
+std::vector<AdapterFacts> adapters(const WebGpuOptions& options) {
+  std::vector<AdapterFacts> out;
+  for (const Found& f : find_adapters(load_api(options.library))) out.push_back(f.facts);
+  return out;
+}
+
+// Callbacks record; the next check() on the caller's thread throws.
+struct Device::Errors {
+  std::mutex mutex;
+  std::string message;  // the first since the last check
+  ErrorKind kind = ErrorKind::kInternal;
+  std::atomic<bool> lost = false;
+
+  void add(ErrorKind k, std::string m) {
+    const std::lock_guard lock(mutex);
+    if (!message.empty()) return;
+    kind = k;
+    message = std::move(m);
+  }
+};
+
+struct Device::PipelineSlot {
+  std::once_flag once;
+  Pipeline pipeline;
+};
+
+std::shared_ptr<Device> Device::open(const WebGpuOptions& options) {
+  const Api& api = load_api(options.library);
+  static std::mutex mutex;
+  // Never freed: at exit the driver may be gone before us.
+  static auto* const open_devices = new std::map<std::pair<const Api*, size_t>, std::shared_ptr<Device>>;
+  const std::lock_guard lock(mutex);
+  const std::vector<Found>& found = find_adapters(api);
+  std::vector<AdapterFacts> facts;
+  for (const Found& f : found) facts.push_back(f.facts);
+  const size_t index = choose(facts, options.adapter);
+  std::shared_ptr<Device>& device = (*open_devices)[{&api, index}];
+  if (!device || device->lost()) device.reset(new Device(api, found[index].handle.get(), facts[index]));
+  return device;
+}
+
+Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
+    : api_(api), facts_(std::move(facts)), errors_(std::make_unique<Errors>()) {
+  std::vector<WGPUFeatureName> features;
+  if (facts_.features.f16) features.push_back(WGPUFeatureName_ShaderF16);
+  if (facts_.features.subgroups) features.push_back(WGPUFeatureName_Subgroups);
+  if (facts_.features.timestamps) features.push_back(WGPUFeatureName_TimestampQuery);
+  WGPULimits limits{};
+  api_.AdapterGetLimits(adapter, &limits);  // the adapter's own, not WebGPU's defaults
+  limits.nextInChain = nullptr;
+  limits.maxImmediateSize = 0;
+
+  WGPUDeviceDescriptor descriptor{};
+  descriptor.label = view("rlx");
+  descriptor.requiredFeatures = features.data();
+  descriptor.requiredFeatureCount = features.size();
+  descriptor.requiredLimits = &limits;
+  descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
+  descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason, WGPUStringView message,
+                                                  void* to, void*) {
+    auto& errors = *static_cast<Errors*>(to);
+    errors.lost = true;
+    errors.add(ErrorKind::kUnavailable, str("The GPU device is lost: ", text(message)));
+  };
+  descriptor.deviceLostCallbackInfo.userdata1 = errors_.get();
+  descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type, WGPUStringView message,
+                                                       void* to, void*) {
+    static_cast<Errors*>(to)->add(type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInternal,
+                                  str(type == WGPUErrorType_OutOfMemory ? "The GPU's memory is full: "
+                                                                        : "WebGPU reports an error: ",
+                                      text(message)));
+  };
+  descriptor.uncapturedErrorCallbackInfo.userdata1 = errors_.get();
+
+  struct Answer {
+    std::atomic<bool> done = false;
+    WGPUDevice device = nullptr;
+    std::string message;
+  } answer;
+  WGPURequestDeviceCallbackInfo callback{};
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.callback = [](WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView message, void* to, void*) {
+    auto& a = *static_cast<Answer*>(to);
+    a.device = device;
+    a.message = text(message);
+    a.done = true;
+  };
+  callback.userdata1 = &answer;
+  api_.AdapterRequestDevice(adapter, &descriptor, callback);
+  while (!answer.done) api_.InstanceProcessEvents(instance_of(api_));
+  if (answer.device == nullptr)
+    fail(ErrorKind::kUnavailable, str("Adapter '", facts_.name, "' gives no device: ", answer.message));
+  device_ = DeviceHandle(api_, answer.device);
+  queue_ = Queue(api_, api_.DeviceGetQueue(answer.device));
+  if (facts_.features.timestamps && api_.QueueGetTimestampPeriod)
+    timestamp_period_ns_ = static_cast<double>(api_.QueueGetTimestampPeriod(queue_.get()));
+}
+
+Device::~Device() {
+  pipelines_.clear();
+  queue_ = {};
+  device_ = {};
+}
+
+bool Device::lost() const { return errors_->lost; }
+
+void Device::destroy() {
+  api_.DeviceDestroy(device_.get());
+  errors_->lost = true;
+  errors_->add(ErrorKind::kUnavailable, "The GPU device is lost: it was destroyed.");
+}
+
+void Device::check(const std::string& doing) {
+  std::string message;
+  ErrorKind kind;
+  {
+    const std::lock_guard lock(errors_->mutex);
+    if (errors_->message.empty() && !errors_->lost) return;
+    message = errors_->message.empty() ? "The GPU device is lost." : std::exchange(errors_->message, "");
+    kind = errors_->kind;
+  }
+  Error error(kind, message);
+  error.add_context(doing);
+  throw error;
+}
+
+Buffer Device::make_buffer(uint64_t bytes, WGPUBufferUsage usage, const std::string& label) {
+  check(str("making buffer '", label, "'"));
+  if (bytes > limits().max_buffer_bytes)
+    fail(ErrorKind::kMemory, str("Buffer '", label, "' of ", bytes, " bytes exceeds the GPU's largest (",
+                                 limits().max_buffer_bytes, ")."));
+  WGPUBufferDescriptor descriptor{};
+  descriptor.label = view(label);
+  descriptor.usage = usage;
+  descriptor.size = std::max<uint64_t>(bytes, 16);
+  Buffer buffer(api_, api_.DeviceCreateBuffer(device_.get(), &descriptor));
+  check(str("making buffer '", label, "' of ", bytes, " bytes"));
+  const std::lock_guard lock(mutex_);
+  ++counters_.buffers;
+  return buffer;
+}
+
+const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
+  std::string key = str(checks ? "c" : "t");
+  for (const auto& b : source.bindings) key += str(" ", b.index, b.uniform ? "u" : b.writable ? "w" : "r");
+  key += "\n" + source.wgsl;
+  std::shared_ptr<PipelineSlot> slot;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<PipelineSlot>& s = pipelines_[key];
+    if (!s) s = std::make_shared<PipelineSlot>();
+    slot = s;
+  }
+  std::call_once(slot->once, [&] {
+    WGPUShaderSourceWGSL wgsl{};
+    wgsl.chain.sType = WGPUSType_ShaderSourceWGSL;
+    wgsl.code = view(source.wgsl);
+    WGPUShaderModuleDescriptor module_descriptor{};
+    module_descriptor.nextInChain = &wgsl.chain;
+    module_descriptor.label = view(source.label);
+    const ShaderModule module(
+        api_, !checks && api_.DeviceCreateShaderModuleTrusted
+                  ? api_.DeviceCreateShaderModuleTrusted(device_.get(), &module_descriptor, WGPUShaderRuntimeChecks_None)
+                  : api_.DeviceCreateShaderModule(device_.get(), &module_descriptor));
+    check(str("compiling kernel '", source.label, "'"));
+
+    std::vector<WGPUBindGroupLayoutEntry> entries;
+    for (const auto& b : source.bindings) {
+      WGPUBindGroupLayoutEntry entry{};
+      entry.binding = b.index;
+      entry.visibility = WGPUShaderStage_Compute;
+      entry.buffer.type = b.uniform    ? WGPUBufferBindingType_Uniform
+                          : b.writable ? WGPUBufferBindingType_Storage
+                                       : WGPUBufferBindingType_ReadOnlyStorage;
+      entries.push_back(entry);
+    }
+    WGPUBindGroupLayoutDescriptor layout_descriptor{};
+    layout_descriptor.entries = entries.data();
+    layout_descriptor.entryCount = entries.size();
+    slot->pipeline.layout =
+        BindGroupLayout(api_, api_.DeviceCreateBindGroupLayout(device_.get(), &layout_descriptor));
+    const WGPUBindGroupLayout raw_layout = slot->pipeline.layout.get();
+    WGPUPipelineLayoutDescriptor pipeline_layout_descriptor{};
+    pipeline_layout_descriptor.bindGroupLayouts = &raw_layout;
+    pipeline_layout_descriptor.bindGroupLayoutCount = 1;
+    const PipelineLayout pipeline_layout(
+        api_, api_.DeviceCreatePipelineLayout(device_.get(), &pipeline_layout_descriptor));
+    WGPUComputePipelineDescriptor descriptor{};
+    descriptor.label = view(source.label);
+    descriptor.layout = pipeline_layout.get();
+    descriptor.compute.module = module.get();
+    descriptor.compute.entryPoint = view("main");
+    slot->pipeline.pipeline = ComputePipeline(api_, api_.DeviceCreateComputePipeline(device_.get(), &descriptor));
+    check(str("making the pipeline of kernel '", source.label, "'"));
+    const std::lock_guard lock(mutex_);
+    ++counters_.pipelines;
+  });
+  return slot->pipeline;
+}
+
+void Device::wait() {
+  if (api_.DevicePoll) {
+    api_.DevicePoll(device_.get(), true, nullptr);
+    return;
+  }
+  std::atomic<bool> done = false;
+  WGPUQueueWorkDoneCallbackInfo callback{};
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* to, void*) {
+    *static_cast<std::atomic<bool>*>(to) = true;
+  };
+  callback.userdata1 = &done;
+  api_.QueueOnSubmittedWorkDone(queue_.get(), callback);
+  while (!done && !lost()) api_.InstanceProcessEvents(instance_of(api_));
+}
+
+const void* Device::map(const Buffer& buffer, uint64_t bytes) {
+  struct Answer {
+    std::atomic<bool> done = false;
+    bool ok = false;
+    std::string message;
+  } answer;
+  WGPUBufferMapCallbackInfo callback{};
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView message, void* to, void*) {
+    auto& a = *static_cast<Answer*>(to);
+    a.ok = status == WGPUMapAsyncStatus_Success;
+    if (!a.ok) a.message = text(message);
+    a.done = true;
+  };
+  callback.userdata1 = &answer;
+  api_.BufferMapAsync(buffer.get(), WGPUMapMode_Read, 0, bytes, callback);
+  while (!answer.done) {
+    if (api_.DevicePoll)
+      api_.DevicePoll(device_.get(), true, nullptr);
+    else
+      api_.InstanceProcessEvents(instance_of(api_));
+  }
+  check("reading results back");
+  if (!answer.ok) fail(ErrorKind::kUnavailable, str("Results cannot be read back: ", answer.message));
+  return api_.BufferGetConstMappedRange(buffer.get(), 0, bytes);
+}
+
+DeviceCounters Device::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,217 @@
+// Functions of one element, for generated element-wise kernels and epilogues. NaN is found by its bits: a compiler may
+// assume that x != x is false.
+
+fn nan_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn inf_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
+// By bits of something that is known only at run time: constants that are not finite do not compile.
+fn f32_from(bits: u32) -> f32 { return bitcast<f32>(bits); }
+
+fn f_max(a: f32, b: f32) -> f32 { return select(select(b, a, a > b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
+fn f_min(a: f32, b: f32) -> f32 { return select(select(b, a, a < b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
+fn f_relu(x: f32) -> f32 { return select(x, 0.0, x < 0.0); }
+
+// exp is taken of clamped arguments: some compilers give NaN beyond.
+fn f_exp(x: f32) -> f32 { return select(exp(x), x, nan_of(x)); }
+fn f_sigmoid(x: f32) -> f32 { return select(1.0 / (1.0 + exp(clamp(-x, -88.0, 88.0))), x, nan_of(x)); }
+fn f_silu(x: f32) -> f32 { return select(x / (1.0 + exp(clamp(-x, -88.0, 88.0))), x, nan_of(x)); }
+// Near 0 the quotient of exponentials loses digits: an odd polynomial there.
+fn f_tanh(x: f32) -> f32 {
+  let a = min(abs(x), 15.0);
+  let e = exp(2.0 * a);
+  let far = 1.0 - 2.0 / (e + 1.0);
+  let s = x * x;
+  let near = a * (1.0 + s * (-0.33333334 + s * (0.13333334 + s * (-0.053968254 + s * 0.021869488))));
+  let t = select(far, near, a < 0.25);
+  return select(select(t, -t, x < 0.0), x, nan_of(x));
+}
+
+// Abramowitz and Stegun 7.1.26; below 0.5 the series, whose relative error is small.
+fn f_erf(x: f32) -> f32 {
+  let a = abs(x);
+  let s = a * a;
+  let near = 1.1283792 * a * (1.0 + s * (-0.33333334 + s * (0.1 + s * (-0.023809524 + s * (0.004629630 + s * (-0.00075757576 + s * 0.00010683761))))));
+  let t = 1.0 / (1.0 + 0.3275911 * a);
+  let far = 1.0 - t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) * exp(-min(s, 88.0));
+  let r = select(far, near, a < 0.5);
+  return select(select(r, -r, x < 0.0), x, nan_of(x));
+}
+fn f_gelu(x: f32) -> f32 { return select(0.5 * x * (1.0 + f_erf(x * 0.70710678)), x, nan_of(x)); }
+fn f_gelu_approx(x: f32) -> f32 {
+  return 0.5 * x * (1.0 + f_tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+}
+
+// WGSL's pow is not defined for negative bases.
+fn f_pow(a: f32, b: f32) -> f32 {
+  if (b == 0.0 || a == 1.0) { return 1.0; }
+  if (nan_of(a) || nan_of(b)) { return a + b; }
+  let whole = b == floor(b);
+  let odd = whole && abs(b) < 16777216.0 && abs(b) % 2.0 == 1.0;
+  let zero = bitcast<f32>(bitcast<u32>(b) & 0u);  // 0 that the compiler does not know
+  if (a == 0.0) {
+    let positive = select(1.0 / zero, 0.0, b > 0.0);
+    return select(positive, -positive, odd && bitcast<u32>(a) != 0u);
+  }
+  if (inf_of(b)) {
+    let grows = (abs(a) > 1.0) == (b > 0.0);
+    return select(select(0.0, 1.0 / zero, grows), 1.0, abs(a) == 1.0);
+  }
+  if (a < 0.0 && !whole) { return zero / zero; }
+  var r = pow(abs(a), b);
+  // Small whole exponents exactly as products: models square and cube.
+  if (whole && abs(b) <= 16.0) {
+    r = 1.0;
+    var base = abs(a);
+    for (var e = u32(abs(b)); e != 0u; e = e >> 1u) {
+      if ((e & 1u) == 1u) { r *= base; }
+      base *= base;
+    }
+    if (b < 0.0) { r = 1.0 / r; }
+  }
+  return select(r, -r, a < 0.0 && odd);
+}
+
+// Cephes' polynomials: WGSL promises 2^-11 for its own.
+fn f_atan(x: f32) -> f32 {
+  var a = abs(x);
+  var y = 0.0;
+  if (a > 2.4142135) {
+    y = 1.5707963;
+    a = -1.0 / a;
+  } else if (a > 0.41421357) {
+    y = 0.78539816;
+    a = (a - 1.0) / (a + 1.0);
+  }
+  let z = a * a;
+  y += (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * a + a;
+  return select(select(y, -y, x < 0.0), x, nan_of(x));
+}
+fn asin_of_small(s: f32, z: f32) -> f32 {
+  return ((((4.2163199048e-2 * z + 2.4181311049e-2) * z + 4.5470025998e-2) * z + 7.4953002686e-2) * z + 1.6666752422e-1) * z * s + s;
+}
+fn f_asin(x: f32) -> f32 {
+  let a = abs(x);
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  if (nan_of(x)) { return x; }
+  if (a > 1.0) { return zero / zero; }
+  let z = 0.5 * (1.0 - a);
+  let r = select(asin_of_small(a, a * a), 1.5707963 - 2.0 * asin_of_small(sqrt(z), z), a > 0.5);
+  return select(r, -r, x < 0.0);
+}
+fn f_acos(x: f32) -> f32 {
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  if (nan_of(x)) { return x; }
+  if (abs(x) > 1.0) { return zero / zero; }
+  let z = 0.5 * (1.0 - abs(x));
+  let far = 2.0 * asin_of_small(sqrt(z), z);
+  return select(1.5707963 - asin_of_small(x, x * x), select(far, 3.1415927 - far, x < 0.0), abs(x) > 0.5);
+}
+// x less a multiple of pi / 2, in three parts, and which multiple.
+fn f_sin_shifted(x: f32, quarters: i32) -> f32 {
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  if (nan_of(x) || inf_of(x)) { return zero / zero; }
+  let j = round(x * 0.63661977);
+  let y = ((x - j * 1.5703125) - j * 4.837512969970703e-4) - j * 7.54978995489188e-8;
+  let q = (i32(j) + quarters) & 3;
+  let z = y * y;
+  let s = ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1) * z * y + y;
+  let c = ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2) * z * z - 0.5 * z + 1.0;
+  let r = select(s, c, (q & 1) == 1);
+  return select(r, -r, q >= 2);
+}
+fn f_sin(x: f32) -> f32 { return f_sin_shifted(x, 0); }
+fn f_cos(x: f32) -> f32 { return f_sin_shifted(x, 1); }
+fn f_tan(x: f32) -> f32 { return f_sin_shifted(x, 0) / f_sin_shifted(x, 1); }
+
+fn f_fmod(a: f32, b: f32) -> f32 { return a - b * trunc(a / b); }
+fn f_sign(x: f32) -> f32 { return select(select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0), x, nan_of(x)); }
+fn f_rsqrt(x: f32) -> f32 { return 1.0 / sqrt(x); }
+fn f_log(x: f32) -> f32 {
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  if (x == 0.0) { return -1.0 / zero; }
+  if (nan_of(x) || x < 0.0) { return select(zero / zero, x, nan_of(x)); }
+  return log(x);
+}
+fn f_sinh(x: f32) -> f32 {
+  let s = x * x;
+  let near = x * (1.0 + s * (0.16666667 + s * (0.0083333333 + s * 0.0001984127)));
+  let e = exp(abs(x) * 0.5);
+  let far = 0.5 * e * e - 0.5 / (e * e);
+  return select(select(far, -far, x < 0.0), near, abs(x) < 0.5);
+}
+fn f_cosh(x: f32) -> f32 { let e = exp(abs(x) * 0.5); return 0.5 * e * e + 0.5 / (e * e); }
+fn f_asinh(x: f32) -> f32 {
+  let a = abs(x);
+  let s = a * a;
+  let near = a * (1.0 + s * (-0.16666667 + s * (0.075 + s * -0.044642857)));
+  let far = select(log(a + sqrt(s + 1.0)), log(a) + 0.69314718, a > 1.0e9);
+  let r = select(far, near, a < 0.125);
+  return select(r, -r, x < 0.0);
+}
+fn f_acosh(x: f32) -> f32 {
+  let far = log(x) + 0.69314718;
+  let near = log(x + sqrt((x - 1.0) * (x + 1.0)));
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  return select(select(near, far, x > 1.0e9), zero / zero, x < 1.0);
+}
+fn f_atanh(x: f32) -> f32 {
+  let s = x * x;
+  let near = x * (1.0 + s * (0.33333334 + s * (0.2 + s * 0.14285715)));
+  return select(0.5 * f_log((1.0 + x) / (1.0 - x)), near, abs(x) < 0.125);
+}
+
+// Rounds to nearest even as F16 and BF16 do, by bits: WGSL leaves the rounding of f16() open.
+fn round_f16(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  let s = b & 0x80000000u;
+  let a = b & 0x7fffffffu;
+  if (a >= 0x7f800000u) { return x; }
+  if (a >= 0x477ff000u) { return bitcast<f32>(s | 0x7f800000u); }
+  if (a >= 0x38800000u) { return bitcast<f32>(s | ((a + 0xfffu + ((a >> 13u) & 1u)) & 0xffffe000u)); }
+  if (a <= 0x33000000u) { return bitcast<f32>(s); }
+  let shift = 126u - (a >> 23u);
+  let m = (a & 0x7fffffu) | 0x800000u;
+  let q = (m + (1u << (shift - 1u)) - 1u + ((m >> shift) & 1u)) >> shift;
+  let r = f32(q) * 5.9604645e-8;
+  return select(r, -r, s != 0u);
+}
+fn round_bf16(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  if ((b & 0x7fffffffu) > 0x7f800000u) { return x; }
+  return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
+}
+
+// Casts to integers truncate, saturate and give 0 for NaN.
+fn i32_from_f32(x: f32, low: i32, high: i32) -> i32 {
+  if (nan_of(x)) { return 0; }
+  if (x <= f32(low)) { return low; }
+  if (x >= f32(high)) { return high; }
+  return i32(x);
+}
+fn u32_from_f32(x: f32, high: u32) -> u32 {
+  if (nan_of(x) || x <= 0.0) { return 0u; }
+  if (x >= f32(high)) { return high; }
+  return u32(x);
+}
+fn i_pow(base: i32, exponent: i32) -> i32 {
+  if (exponent < 0) { return select(select(0, select(-1, 1, exponent % 2 == 0), base == -1), 1, base == 1); }
+  var r = 1;
+  var b = base;
+  for (var e = u32(exponent); e != 0u; e = e >> 1u) {
+    if ((e & 1u) == 1u) { r *= b; }
+    b *= b;
+  }
+  return r;
+}
+fn u_pow(base: u32, exponent: u32) -> u32 {
+  var r = 1u;
+  var b = base;
+  for (var e = exponent; e != 0u; e = e >> 1u) {
+    if ((e & 1u) == 1u) { r *= b; }
+    b *= b;
+  }
+  return r;
+}
+fn i_shl(x: i32, n: i32) -> i32 { return select(x << (u32(n) & 31u), 0, n < 0 || n >= 32); }
+fn u_shl(x: u32, n: u32) -> u32 { return select(x << (n & 31u), 0u, n >= 32u); }
+fn i_shr(x: i32, n: i32) -> i32 { return select(x >> (u32(n) & 31u), x >> 31u, n < 0 || n >= 32); }
+fn u_shr(x: u32, n: u32) -> u32 { return select(x >> (n & 31u), 0u, n >= 32u); }

@@ -1,0 +1,602 @@
+#include "backends/webgpu/lower.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "backends/cpu/table.h"
+#include "backends/host/program.h"
+#include "backends/reference/table.h"
+#include "ops/cost.h"
+#include "rlx/ops/leaves.h"
+#include "wgsl/unpack.h"
+
+namespace rlx::webgpu {
+
+std::string_view element_type(Storage storage) {
+  switch (storage) {
+    case Storage::kF32: return "f32";
+    case Storage::kF16: return "f16";
+    case Storage::kI32: return "i32";
+    case Storage::kU32:
+    case Storage::kPacked: return "u32";
+    case Storage::kC64: return "vec2<f32>";
+    case Storage::kHost: break;
+  }
+  fail(ErrorKind::kInternal, "A value without device bytes is asked for its element type.");
+}
+
+static int64_t element_size(Storage storage, DType dtype) {
+  switch (storage) {
+    case Storage::kF16: return 2;
+    case Storage::kC64: return 8;
+    case Storage::kPacked:
+    case Storage::kHost: return static_cast<int64_t>(size_of(dtype));
+    default: return 4;
+  }
+}
+
+int64_t storage_bytes(Storage storage, const TensorType& type) {
+  const int64_t bytes = checked_mul(type.shape.num_elements(), element_size(storage, type.dtype));
+  return (bytes + 3) / 4 * 4;
+}
+
+uint32_t to_u32(int64_t n) {
+  if (n < 0 || n > INT64_C(0xFFFFFFFF))
+    fail(ErrorKind::kUnsupported, str("A size (", n, ") does not fit the 32 bits that a GPU kernel counts with."));
+  return static_cast<uint32_t>(n);
+}
+
+AxisSplit split_at(const Shape& shape, int64_t axis) {
+  AxisSplit s{1, 1, 1};
+  axis = normalize_axis(axis, shape.rank());
+  for (int64_t i = 0; i < shape.rank(); ++i) (i < axis ? s.outer : i == axis ? s.cols : s.inner) *= shape[i].value();
+  return s;
+}
+
+const LoweringRow* find_lowering(const LowerSignature& signature, const Device& device) {
+  for (const auto types : {signature.inputs, signature.outputs})
+    for (const TensorType& t : types)
+      if (t.dtype == DType::F64) return nullptr;
+  const auto rows = lowering_table();
+  const auto range =
+      std::equal_range(rows.begin(), rows.end(), LoweringRow{&signature.op, nullptr},
+                       [](const LoweringRow& a, const LoweringRow& b) { return a.op->name < b.op->name; });
+  for (auto row = range.first; row != range.second; ++row)
+    if (row->supports == nullptr || row->supports(signature, device)) return &*row;
+  return nullptr;
+}
+
+namespace {
+
+// Values that an output or an update depends on.
+std::unordered_set<ValueId> used_values(const Graph& graph) {
+  std::unordered_set<ValueId> used;
+  for (const Output& o : graph.outputs()) used.insert(o.value);
+  for (const StateUpdate& u : graph.updates()) used.insert({u.state, u.value});
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    bool needed = false;
+    for (const Result& r : node->results) needed |= used.contains(r.id);
+    if (needed) used.insert(node->inputs.begin(), node->inputs.end());
+  }
+  return used;
+}
+
+}  // namespace
+
+class Lowering {
+ public:
+  Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, const Device& device,
+           const CompileOptions& options)
+      : symbolic_(symbolic), bound_(bound), device_(device), options_(options), used_(used_values(bound)) {
+    program_.manifest = manifest;
+    program_.state_values.assign(manifest.states.size(), -1);
+    const auto index = [](const std::vector<Port>& ports, PortIndex& map) {
+      for (size_t i = 0; i < ports.size(); ++i) map[ports[i].name] = static_cast<int32_t>(i);
+    };
+    index(manifest.inputs, inputs_);
+    index(manifest.params, params_);
+    index(manifest.states, states_);
+  }
+
+  Program run() {
+    choose_places();
+    for (size_t i = 0; i < bound_.nodes().size(); ++i) lower_node(i);
+    for (const Output& o : bound_.outputs()) program_.outputs.push_back(value_.at(o.value));
+    for (const StateUpdate& u : bound_.updates()) program_.updates.push_back({value_.at(u.state), value_.at(u.value)});
+    for (const int32_t v : program_.outputs) program_.problem.outputs.push_back(v);
+    program_.problem.updates = program_.updates;
+    pin_outputs();
+    return std::move(program_);
+  }
+
+  // ---- for LowerCall ----
+
+  const Device& device() const { return device_; }
+  const CompileOptions& options() const { return options_; }
+  int32_t value_of(ValueId id) const { return value_.at(id); }
+  bool wants(ValueId id) const { return used_.contains(id); }
+  bool is_static(int32_t v) const { return find_static(v) != nullptr; }
+  const ProgramValue& value(int32_t v) const { return program_.values[static_cast<size_t>(v)]; }
+  int64_t view_offset_bytes(int32_t v) const { return plan::root_of(program_.problem, v).offset_bytes; }
+
+  // The value with an element in each place: unpacked by a kernel, once.
+  int32_t unpacked(int32_t v) {
+    if (value(v).storage != Storage::kPacked) return v;
+    if (const auto it = unpacked_.find(v); it != unpacked_.end()) return it->second;
+    const TensorType type = value(v).type;
+    const Storage to = computed_storage(type.dtype);
+    const auto* params = find_static(v);
+    const int32_t out = new_value(type, value(v).symbolic, to, params ? Source::kStatic : Source::kStep,
+                                  str(value(v).label, ", unpacked"));
+    if (params) make_static(out, std::vector(*params));
+    unpacked_[v] = out;
+    const int64_t n = type.shape.num_elements();
+    if (n == 0) return out;
+    uint32_t kind = 0;
+    switch (type.dtype) {
+      case DType::I8: kind = 0; break;
+      case DType::U8: kind = 1; break;
+      case DType::Bool: kind = 2; break;
+      case DType::I16: kind = 3; break;
+      case DType::U16: kind = 4; break;
+      case DType::BF16: kind = 5; break;
+      default: fail(ErrorKind::kInternal, str("A packed value is ", type.dtype, "."));
+    }
+    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", kind}}},
+               .operands = {{v, false}, {out, true}},
+               .params = {wgsl::unpack::Params{.n = to_u32(n)}, {&wgsl::unpack::Params::n}},
+               .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+               .extent_safe = true};
+    Step step{.work = std::move(d), .op = node_->op, .name = "unpack", .node = label_, .origin = node_->origin,
+              .graph_node = node_index_};
+    append(std::move(step), params != nullptr, {}, false);
+    return out;
+  }
+
+  int32_t new_value(const TensorType& type, const TensorType& symbolic, Storage storage, Source source,
+                    std::string label) {
+    const auto index = static_cast<int32_t>(program_.values.size());
+    program_.values.push_back(
+        {.type = type, .symbolic = symbolic, .storage = storage, .source = source, .label = std::move(label)});
+    const bool on_device = storage != Storage::kHost;
+    auto region = plan::Region::kActivation;
+    if (source == Source::kInput || source == Source::kState || source == Source::kDimValue || !on_device)
+      region = plan::Region::kPersistent;
+    if (source == Source::kParam || source == Source::kConstant || source == Source::kStatic)
+      region = plan::Region::kExternal;
+    program_.problem.values.push_back({.size_bytes = on_device ? storage_bytes(storage, type) : 0, .region = region});
+    return index;
+  }
+
+  Operand add_table(std::span<const uint32_t> words) {
+    Tensor tensor = Tensor::of<uint32_t>(DType::U32, {static_cast<int64_t>(words.size())}, words);
+    const int32_t v = new_value(tensor.type(), tensor.type(), Storage::kU32, Source::kConstant, "a table");
+    program_.values[static_cast<size_t>(v)].constant = std::move(tensor);
+    make_static(v, {});
+    return {v, false};
+  }
+
+  void make_static(int32_t v, std::vector<int32_t> params) {
+    static_params_.resize(program_.values.size());
+    static_params_[static_cast<size_t>(v)] = std::move(params);
+  }
+
+  void emit(Dispatch dispatch, std::string_view name, const Node& node, bool is_static) {
+    const bool in_place = dispatch.in_place;
+    for (const Axis* axis : {&dispatch.grid.x, &dispatch.grid.y, &dispatch.grid.z})
+      if (axis->items == 0) return;
+    Step step{.work = std::move(dispatch),
+              .op = node.op,
+              .name = std::string(name.empty() ? node.op->name : name),
+              .node = label_,
+              .origin = node.origin,
+              .graph_node = node_index_};
+    append(std::move(step), is_static, &node, in_place);
+  }
+
+  // What the node being lowered depends on, if it is static.
+  const std::optional<std::vector<int32_t>>& node_params() const { return node_params_; }
+
+ private:
+  using PortIndex = std::unordered_map<std::string, int32_t>;
+  enum class Place : uint8_t { kSkip, kLeaf, kView, kDevice, kHost };
+
+  Storage computed_storage(DType dtype) const {
+    switch (dtype) {
+      case DType::F32:
+      case DType::BF16: return Storage::kF32;
+      case DType::F16: return device_.features().f16 ? Storage::kF16 : Storage::kF32;
+      case DType::I8:
+      case DType::I16:
+      case DType::I32:
+      case DType::I64: return Storage::kI32;
+      case DType::U8:
+      case DType::U16:
+      case DType::U32:
+      case DType::U64:
+      case DType::Bool: return Storage::kU32;
+      case DType::C64: return Storage::kC64;
+      case DType::F64: break;
+    }
+    return Storage::kHost;
+  }
+
+  Storage storage_of(ValueId id, DType dtype, Source source) {
+    if (!on_device_.contains(find_group(id))) return Storage::kHost;
+    const Storage computed = computed_storage(dtype);
+    const bool small = size_of(dtype) < 4 && dtype != DType::F16;
+    const bool given = source == Source::kInput || source == Source::kParam || source == Source::kConstant;
+    if (small && given && !(dtype == DType::BF16 && source == Source::kInput)) return Storage::kPacked;
+    return computed;
+  }
+
+  // ---- where each node runs, and which values need device bytes ----
+
+  ValueId find_group(ValueId id) {
+    auto it = group_.find(id);
+    if (it == group_.end()) return id;
+    return it->second = find_group(it->second);
+  }
+  void unite(ValueId a, ValueId b) {
+    a = find_group(a);
+    b = find_group(b);
+    if (a == b) return;
+    group_[b] = a;
+    if (on_device_.contains(b)) on_device_.insert(a);
+  }
+
+  void choose_places() {
+    const auto& nodes = bound_.nodes();
+    places_.resize(nodes.size(), Place::kSkip);
+    rows_.resize(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Node& node = nodes[i];
+      bool needed = node.op == &ops::input || node.op == &ops::state;
+      for (const Result& r : node.results) needed |= used_.contains(r.id);
+      if (!needed) continue;
+      if (node.op->traits.leaf) {
+        places_[i] = Place::kLeaf;
+        continue;
+      }
+      const std::vector<TensorType> types = input_types(node);
+      std::vector<TensorType> results;
+      for (const Result& r : node.results) results.push_back(r.type);
+      rows_[i] = find_lowering({*node.op, node.attrs, types, results}, device_);
+      if (find_view(node, types)) {
+        places_[i] = Place::kView;
+        unite(node.inputs[0], node.results[0].id);
+        continue;
+      }
+      places_[i] = rows_[i] ? Place::kDevice : Place::kHost;
+    }
+    for (const StateUpdate& u : bound_.updates()) unite(u.state, u.value);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (places_[i] != Place::kDevice) continue;
+      for (const ValueId id : nodes[i].inputs) on_device_.insert(find_group(id));
+      for (const Result& r : nodes[i].results) on_device_.insert(find_group(r.id));
+    }
+  }
+
+  std::vector<TensorType> input_types(const Node& node) const {
+    std::vector<TensorType> types;
+    for (const ValueId id : node.inputs) types.push_back(bound_.type(id));
+    return types;
+  }
+
+  std::optional<ViewOf> find_view(const Node& node, const std::vector<TensorType>& types) const {
+    if (node.op->view == nullptr) return std::nullopt;
+    SymbolTable symbols = bound_.symbols();
+    return node.op->view(InferCall(*node.op, types, node.attrs, symbols));
+  }
+
+  // ---- values that depend on weights alone ----
+
+  const std::vector<int32_t>* find_static(int32_t v) const {
+    const auto i = static_cast<size_t>(v);
+    return i < static_params_.size() && static_params_[i] ? &*static_params_[i] : nullptr;
+  }
+  std::optional<std::vector<int32_t>> params_of(const Node& node) const {
+    std::vector<int32_t> params;
+    for (const ValueId id : node.inputs) {
+      const auto* own = find_static(value_.at(id));
+      if (own == nullptr) return std::nullopt;
+      params.insert(params.end(), own->begin(), own->end());
+    }
+    if (!node.attrs.graphs().empty())
+      for (const auto& [name, index] : params_) params.push_back(index);
+    std::sort(params.begin(), params.end());
+    params.erase(std::unique(params.begin(), params.end()), params.end());
+    return params;
+  }
+
+  // ---- nodes ----
+
+  int32_t add_result(const Result& bound, const Result& symbolic, Source source) {
+    const int32_t v = new_value(bound.type, symbolic.type, storage_of(bound.id, bound.type.dtype, source), source,
+                                bound_.label(bound.id));
+    value_[bound.id] = v;
+    return v;
+  }
+
+  static int32_t find_port(const PortIndex& ports, const Node& leaf) {
+    const auto it = ports.find(leaf.attrs.as<ops::LeafAttrs>().name);
+    RLX_ASSERT(it != ports.end() && "a leaf is missing in the manifest");
+    return it->second;
+  }
+
+  void lower_leaf(const Node& node, const Node& symbolic) {
+    const auto add = [&](Source source) -> ProgramValue& {
+      return program_.values[static_cast<size_t>(add_result(node.results[0], symbolic.results[0], source))];
+    };
+    const auto v = static_cast<int32_t>(program_.values.size());
+    if (node.op == &ops::input) {
+      ProgramValue& value = add(Source::kInput);
+      value.index = find_port(inputs_, node);
+      value.label = str("input '", program_.manifest.inputs[static_cast<size_t>(value.index)].name, "'");
+    } else if (node.op == &ops::param) {
+      ProgramValue& value = add(Source::kParam);
+      value.index = find_port(params_, node);
+      value.label = str("param '", program_.manifest.params[static_cast<size_t>(value.index)].name, "'");
+      make_static(v, {value.index});
+    } else if (node.op == &ops::state) {
+      ProgramValue& value = add(Source::kState);
+      value.index = find_port(states_, node);
+      value.label = str("state '", program_.manifest.states[static_cast<size_t>(value.index)].name, "'");
+      program_.state_values[static_cast<size_t>(value.index)] = v;
+    } else if (node.op == &ops::constant) {
+      add(Source::kConstant).constant = node.attrs.as<ops::ConstantAttrs>().value;
+      make_static(v, {});
+    } else if (node.op == &ops::dim_value) {
+      add(Source::kDimValue).dim = symbolic.attrs.as<ops::DimValueAttrs>().dim;
+    } else {
+      fail(ErrorKind::kInternal, str("Leaf '", node.op->name, "' is not known."));
+    }
+  }
+
+  // A value inside its operand's bytes needs no step. False where the stored elements differ in size.
+  bool lower_view(const Node& node, const Node& symbolic) {
+    const auto view = find_view(node, input_types(node));
+    const int32_t operand = value_.at(node.inputs[0]);
+    const plan::Root root = plan::root_of(program_.problem, operand);
+    const ProgramValue& from = value(operand);
+    const DType to_dtype = node.results[0].type.dtype;
+    Storage storage = from.storage;
+    if (from.type.dtype != to_dtype && storage != Storage::kHost && storage != Storage::kPacked) {
+      storage = computed_storage(to_dtype);
+      if (element_size(storage, to_dtype) != static_cast<int64_t>(size_of(to_dtype)) ||
+          element_size(from.storage, from.type.dtype) != static_cast<int64_t>(size_of(from.type.dtype)))
+        return false;
+    }
+    const int64_t offset =
+        root.offset_bytes + checked_mul(view->offset_elems, element_size(from.storage, from.type.dtype));
+    const int32_t v = new_value(node.results[0].type, symbolic.results[0].type, storage, Source::kStep,
+                                bound_.label(node.results[0].id));
+    value_[node.results[0].id] = v;
+    plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
+    planned.view_of = root.value;
+    planned.view_offset_bytes = offset;
+    planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
+    if (const auto* params = find_static(root.value)) make_static(v, std::vector(*params));
+    return true;
+  }
+
+  void lower_node(size_t index) {
+    const Node& node = bound_.nodes()[index];
+    const Node& symbolic = symbolic_.nodes()[index];
+    node_ = &node;
+    node_index_ = static_cast<int64_t>(index);
+    label_ = bound_.label(node.results[0].id);
+    switch (places_[index]) {
+      case Place::kSkip: return;
+      case Place::kLeaf: lower_leaf(node, symbolic); return;
+      case Place::kView:
+        if (lower_view(node, symbolic)) return;
+        break;
+      default: break;
+    }
+    const LoweringRow* row = places_[index] == Place::kHost ? nullptr : rows_[index];
+    node_params_ = params_of(node);
+    bool all_empty = true;
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      all_empty &= node.results[r].type.shape.num_elements() == 0;
+      if (!used_.contains(node.results[r].id)) continue;
+      const int32_t v =
+          add_result(node.results[r], symbolic.results[r], node_params_ ? Source::kStatic : Source::kStep);
+      if (node_params_) make_static(v, *node_params_);
+    }
+    if (all_empty) return;  // nothing to compute
+    const std::vector<TensorType> types = input_types(node);
+    if (row == nullptr) {
+      add_host_call(node, types);
+      return;
+    }
+    LowerCall call(*this, node, types, node_params_.has_value());
+    try {
+      row->lower(call);
+    } catch (Error& e) {
+      e.add_context(str("lowering ", label_, " (", node.op->name, ") for the GPU"));
+      throw;
+    }
+  }
+
+  // The node alone, as a program for the host.
+  void add_host_call(const Node& node, const std::vector<TensorType>& types) {
+    Graph graph("host step");
+    Values operands;
+    for (size_t i = 0; i < types.size(); ++i) operands.push_back(graph.input(str("x", i), types[i]));
+    const Value first = graph.add(*node.op, operands, node.attrs);
+    HostCall call;
+    for (const ValueId id : node.inputs) call.inputs.push_back(value_.at(id));
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      if (!used_.contains(node.results[r].id)) continue;
+      call.outputs.push_back(value_.at(node.results[r].id));
+      graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
+    }
+    for (const int32_t v : call.inputs) program_.values[static_cast<size_t>(v)].host_reads = true;
+    const host::KernelTable tables[] = {{"cpu", cpu::kernel_table()}, {"reference", reference::kernel_table()}};
+    CompileOptions options = options_;
+    options.poison = false;
+    const Manifest manifest = manifest_of(graph);
+    call.program = host::make_program(graph, manifest, {}, tables, options);
+    for (size_t i = 0; i < manifest.params.size(); ++i)
+      call.params.emplace_back(i, static_cast<size_t>(params_.at(manifest.params[i].name)));
+    const PlanInfo plan = call.program->plan();
+    call.kernel = plan.steps.empty() ? "cpu" : plan.steps.back().kernel;
+    Step step{.work = std::move(call), .op = node.op, .name = str(node.op->name, "_host"), .node = label_,
+              .origin = node.origin, .graph_node = node_index_};
+    append(std::move(step), node_params_.has_value(), nullptr, false);
+  }
+
+  // `node`: whose in-place traits hold, if `in_place`.
+  void append(Step step, bool is_static, const Node* node, bool in_place) {
+    std::vector<int32_t> reads, writes;
+    if (const auto* d = std::get_if<Dispatch>(&step.work)) {
+      for (const Operand& o : d->operands) (o.write ? writes : reads).push_back(o.value);
+    } else {
+      const auto& h = std::get<HostCall>(step.work);
+      reads = h.inputs;
+      writes = h.outputs;
+    }
+    if (is_static) {
+      std::vector<int32_t> params;
+      for (const int32_t v : reads)
+        if (const auto* own = find_static(v)) params.insert(params.end(), own->begin(), own->end());
+      if (!node && node_params_) params.insert(params.end(), node_params_->begin(), node_params_->end());
+      std::sort(params.begin(), params.end());
+      params.erase(std::unique(params.begin(), params.end()), params.end());
+      step.params = std::move(params);
+      program_.static_steps.push_back(std::move(step));
+      return;
+    }
+    plan::Step planned;
+    for (const int32_t v : reads)  // nobody writes an empty value
+      if (value(v).type.shape.num_elements() > 0) planned.reads.push_back(v);
+    planned.writes = writes;
+    if (node && in_place) add_sharing(*node, planned);
+    program_.steps.push_back(std::move(step));
+    program_.problem.steps.push_back(std::move(planned));
+  }
+
+  void add_sharing(const Node& node, plan::Step& planned) const {
+    const Traits& traits = node.op->traits;
+    const auto try_share = [&](size_t result, uint32_t operands) {
+      if (result >= node.results.size() || !used_.contains(node.results[result].id)) return;
+      const int32_t written = value_.at(node.results[result].id);
+      for (const int32_t read : planned.reads) {
+        // Operands that may be overwritten, and are nothing else of this node.
+        bool ok = true, found = false;
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+          if (value_.at(node.inputs[i]) == read) {
+            found = true;
+            ok &= i < 32 && (operands >> i & 1) != 0;
+          }
+        if (!found || !ok || value(written).storage != value(read).storage ||
+            value(written).type.shape.num_elements() != value(read).type.shape.num_elements())
+          continue;
+        planned.may_share.emplace_back(written, read);
+      }
+    };
+    if (traits.in_place != 0) try_share(0, traits.in_place);
+    if (traits.state_operand >= 0 && traits.state_result >= 0)
+      try_share(static_cast<size_t>(traits.state_result), uint32_t{1} << traits.state_operand);
+  }
+
+  // Outputs and new states keep their bytes until the next run.
+  void pin_outputs() {
+    auto& values = program_.problem.values;
+    const auto pin = [&](int32_t v) {
+      plan::Value& root = values[static_cast<size_t>(plan::root_of(program_.problem, v).value)];
+      if (root.region == plan::Region::kActivation) root.region = plan::Region::kPersistent;
+    };
+    for (const int32_t v : program_.outputs) pin(v);
+    for (const plan::Update& u : program_.updates) pin(u.value);
+    for (size_t v = 0; v < values.size(); ++v)
+      values[v].region =
+          values[static_cast<size_t>(plan::root_of(program_.problem, static_cast<int32_t>(v)).value)].region;
+  }
+
+  const Graph& symbolic_;
+  const Graph& bound_;
+  const Device& device_;
+  const CompileOptions& options_;
+  std::unordered_set<ValueId> used_;
+  PortIndex inputs_, params_, states_;
+
+  std::vector<Place> places_;                    // by node
+  std::vector<const LoweringRow*> rows_;         // by node
+  std::unordered_map<ValueId, ValueId> group_;   // views with their roots, states with their new values
+  std::unordered_set<ValueId> on_device_;        // groups that a kernel touches
+
+  const Node* node_ = nullptr;  // being lowered
+  int64_t node_index_ = 0;
+  std::string label_;
+  std::optional<std::vector<int32_t>> node_params_;
+
+  std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
+  std::unordered_map<int32_t, int32_t> unpacked_;
+  std::unordered_map<ValueId, int32_t> value_;
+  Program program_;
+};
+
+LowerCall::LowerCall(Lowering& lowering, const Node& node, std::span<const TensorType> inputs, bool is_static)
+    : lowering_(lowering), node_(node), inputs_(inputs), is_static_(is_static) {}
+
+const Device& LowerCall::device() const { return lowering_.device(); }
+const CompileOptions& LowerCall::options() const { return lowering_.options(); }
+bool LowerCall::wants(int64_t i) const {
+  return i < num_outputs() && lowering_.wants(node_.results[static_cast<size_t>(i)].id);
+}
+bool LowerCall::is_static_input(int64_t i) const {
+  return lowering_.is_static(lowering_.value_of(node_.inputs[static_cast<size_t>(i)]));
+}
+Operand LowerCall::read(int64_t i) {
+  return {lowering_.unpacked(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])), false};
+}
+Operand LowerCall::read_packed(int64_t i) {
+  return {lowering_.value_of(node_.inputs[static_cast<size_t>(i)]), false};
+}
+Operand LowerCall::write(int64_t i) {
+  return {lowering_.value_of(node_.results[static_cast<size_t>(i)].id), true};
+}
+Operand LowerCall::temporary(Storage storage, std::vector<int64_t> sizes) {
+  const DType dtype = storage == Storage::kF16   ? DType::F16
+                      : storage == Storage::kI32 ? DType::I32
+                      : storage == Storage::kU32 ? DType::U32
+                      : storage == Storage::kC64 ? DType::C64
+                                                 : DType::F32;
+  const TensorType type{Shape(std::span<const int64_t>(sizes)), dtype};
+  const int32_t v =
+      lowering_.new_value(type, type, storage, is_static_ ? Source::kStatic : Source::kStep, "a temporary");
+  if (is_static_) lowering_.make_static(v, *lowering_.node_params());
+  return {v, true};
+}
+Operand LowerCall::table(std::span<const uint32_t> words) {
+  return lowering_.add_table(words);
+}
+Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
+bool LowerCall::starts_at_multiple_of(Operand operand, int64_t bytes) const {
+  return lowering_.view_offset_bytes(operand.value) % bytes == 0;
+}
+void LowerCall::emit(Dispatch dispatch, std::string_view name) {
+  lowering_.emit(std::move(dispatch), name, node_, is_static_);
+}
+
+Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,
+              const CompileOptions& options) {
+  // A fused op that no kernel here runs is run as its definition, whose parts may have one.
+  Graph primitive = decompose(symbolic, [&](const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs) {
+    return find_lowering({op, attrs, inputs, outputs}, device) == nullptr;
+  });
+  const Graph bound = bind(primitive, binding);
+  std::string unbound;
+  for (const uint32_t id : bound.dynamic_symbols()) unbound += str(unbound.empty() ? "?" : ", ?", id);
+  require(unbound.empty(), "Symbols (", unbound, ") have no size; pass inputs of known sizes or an explicit binding.");
+  Program program = Lowering(primitive, bound, manifest, device, options).run();
+  program.binding = primitive.symbols().complete(binding);
+  program.symbolic = std::move(primitive);
+  return program;
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,129 @@
+// A graph lowered to GPU steps (style.md, 3): dispatches and host calls over values. After lowering nothing knows an op.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "backends/webgpu/device.h"
+#include "backends/webgpu/kernel_source.h"
+#include "plan/plan.h"
+#include "rlx/graph.h"
+#include "runtime/device_program.h"
+
+namespace rlx::webgpu {
+
+// What a value's bytes are on the device (spec 10, 1.5).
+enum class Storage : uint8_t {
+  kHost,  // no device bytes: only host steps touch it
+  kF32,   // F32; BF16 that is computed; F16 where the device has no halves
+  kF16,
+  kI32,     // I32, I64; I8 and I16 that are computed
+  kU32,     // U32, U64; U8, U16 and Bool that are computed
+  kC64,     // pairs of f32
+  kPacked,  // the tensor's own bytes in 32-bit words: I8, U8, I16, U16, Bool and BF16 that are only read
+};
+std::string_view element_type(Storage storage);  // f32, f16, i32, u32: of WGSL; u32 for kPacked, vec2<f32> for kC64
+int64_t storage_bytes(Storage storage, const TensorType& type);
+
+// What a dispatch reads or writes.
+struct Operand {
+  int32_t value = -1;
+  bool write = false;
+};
+
+// One axis of a grid: ceil(items / per_group) workgroups. An active one is cut to the active extent.
+struct Axis {
+  int64_t items = 1;
+  int64_t per_group = 1;
+  bool active = false;
+};
+struct Grid {
+  Axis x = {}, y = {}, z = {};  // an x over the device's limit wraps into y, which must be 1 then
+};
+
+// The words of a kernel's Params struct, and which of them are counts that the active extent cuts.
+class Params {
+ public:
+  Params() = default;
+  Params(std::vector<uint32_t> all_words, std::vector<uint32_t> active_words)
+      : words(std::move(all_words)), active(std::move(active_words)) {}
+  template <class P>
+    requires std::is_trivially_copyable_v<P>
+  Params(const P& params, std::initializer_list<uint32_t P::*> active_fields = {}) : words(sizeof(P) / 4) {
+    static_assert(sizeof(P) % 4 == 0);
+    std::memcpy(words.data(), &params, sizeof(P));
+    for (const auto field : active_fields)
+      active.push_back(static_cast<uint32_t>(&(params.*field) - reinterpret_cast<const uint32_t*>(&params)));
+  }
+  std::vector<uint32_t> words, active;
+};
+
+struct Dispatch {
+  KernelKey kernel;
+  std::vector<Operand> operands;  // bound in order at 0, 1, …; then the Params
+  Params params;
+  Grid grid;
+  bool extent_safe = false;  // unless a lowering says so, a run uses the full extent
+  // The op's in-place traits hold for this kernel: a result may be computed in an operand's bytes.
+  bool in_place = false;
+};
+
+// A node that runs on the host, as a program of one node.
+struct HostCall {
+  std::unique_ptr<DeviceProgram> program;
+  std::vector<int32_t> inputs, outputs;                // values; an unused output is -1
+  std::vector<std::pair<size_t, size_t>> params;       // of its regions: index in the program, index in the manifest
+  std::string kernel;                                  // the host kernel's name
+};
+
+struct Step {
+  std::variant<Dispatch, HostCall> work;
+  const OpDef* op = nullptr;
+  std::string name;    // the step's: the op's, or what the lowering calls it
+  std::string node, origin;
+  int64_t graph_node = 0;
+  std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
+  double flops = 0, bytes = 0;
+};
+
+enum class Source : uint8_t { kStep, kStatic, kInput, kParam, kConstant, kState, kDimValue };
+
+struct ProgramValue {
+  TensorType type;      // bound
+  TensorType symbolic;  // as the graph declares it
+  Storage storage = Storage::kHost;
+  Source source = Source::kStep;
+  int32_t index = -1;  // of an input, param or state in the manifest
+  Tensor constant;
+  Dim dim;            // of a dim_value
+  std::string label;  // for errors and reports
+  bool host_reads = false;  // a host step reads it
+};
+
+struct Program {
+  Graph symbolic;
+  DimBinding binding;
+  Manifest manifest;
+  std::vector<ProgramValue> values;
+  std::vector<Step> steps, static_steps;
+  std::vector<int32_t> outputs;
+  std::vector<plan::Update> updates;
+  std::vector<int32_t> state_values;  // by manifest index; -1: a pass has removed it
+  plan::Problem problem;              // same values and steps
+};
+
+Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,
+              const CompileOptions& options);
+
+std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
+                                            const CompileOptions& options);
+
+}  // namespace rlx::webgpu
