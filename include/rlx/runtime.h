@@ -235,7 +235,7 @@ struct DeviceInfo {
   std::string name;
   std::string description;
   bool available = false;
-  std::string why_not;  // when it is not
+  std::string why_not;                 // when it is not
   std::vector<DeviceDetail> adapters;  // of webgpu, best first
 };
 // What compile() can be asked for, best first.

@@ -138,8 +138,8 @@ class Planner {
 
   void check_page(int64_t size) const {
     if (options_.page_bytes > 0 && size > options_.page_bytes)
-      fail(ErrorKind::kMemory, str("A value of ", size, " bytes exceeds the device's largest buffer (",
-                                   options_.page_bytes, ")."));
+      fail(ErrorKind::kMemory,
+           str("A value of ", size, " bytes exceeds the device's largest buffer (", options_.page_bytes, ")."));
   }
   // `at`, or the start of the next page where the value would cross it.
   int64_t on_one_page(int64_t at, int64_t size) const {

@@ -81,10 +81,8 @@ constexpr Switch kSwitches[] = {
     {"RLX_WEBGPU_LIBRARY", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.library = v; }},
     {"RLX_WGPU_BOUNDS_CHECKS",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.bounds_checks = parse_switch(n, v); }},
-    {"RLX_WGPU_FORCE_INPUT_UPLOAD",
-     [](CompileOptions& o, std::string_view n, std::string_view v) {
-       o.webgpu.force_input_upload = parse_switch(n, v);
-     }},
+    {"RLX_WGPU_FORCE_INPUT_UPLOAD", [](CompileOptions& o, std::string_view n,
+                                       std::string_view v) { o.webgpu.force_input_upload = parse_switch(n, v); }},
     {"RLX_VERIFY_PLAN",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };

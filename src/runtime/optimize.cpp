@@ -14,7 +14,9 @@ namespace rlx {
 OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const CompileOptions& options) {
   if (backend.claims == nullptr) return {graph, {}};
   passes::PassContext context;
-  context.claims = [&](const passes::Signature& s) { return backend.claims(s.op, s.attrs, s.inputs, s.outputs, options); };
+  context.claims = [&](const passes::Signature& s) {
+    return backend.claims(s.op, s.attrs, s.inputs, s.outputs, options);
+  };
   context.evaluate = [](const OpDef& op, std::span<const Tensor> inputs, const Attrs& attrs) {
     return reference::evaluate_op(op, inputs, attrs);
   };

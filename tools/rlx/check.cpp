@@ -266,8 +266,9 @@ Json outcome_json(const Outcome& o) {
 std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const CheckArgs& args) {
   verify(graph);
   const Checker checker(graph, feed, args.target);
-  const std::string only(
-      args.target.device.empty() || args.target.device == "auto" ? "" : choose_backend({.device = args.target.device}).name);
+  const std::string only(args.target.device.empty() || args.target.device == "auto"
+                             ? ""
+                             : choose_backend({.device = args.target.device}).name);
   std::vector<Outcome> outcomes;
   for (const Backend& backend : backends()) {
     if (backend.unavailable({}).has_value() || (!only.empty() && backend.name != only)) continue;

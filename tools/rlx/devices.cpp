@@ -14,17 +14,18 @@ void add_devices(CLI::App& app, Work& work) {
       for (const DeviceInfo& d : devices()) {
         Json adapters = Json::array();
         for (const DeviceDetail& a : d.adapters)
-          adapters.push_back({{"name", a.name},
-                              {"driver", a.driver},
-                              {"type", a.type},
-                              {"features", a.features},
-                              {"max_buffer_bytes", a.max_buffer_bytes},
-                              {"max_binding_bytes", a.max_binding_bytes},
-                              {"workgroup_bytes", a.workgroup_bytes},
-                              {"workgroup_threads", a.workgroup_threads},
-                              {"storage_bindings", a.storage_bindings},
-                              {"subgroup_sizes", {a.subgroup_min, a.subgroup_max}},
-                              {"uses", {{"f16", a.uses_f16}, {"subgroups", a.uses_subgroups}, {"timestamps", a.uses_timestamps}}}});
+          adapters.push_back(
+              {{"name", a.name},
+               {"driver", a.driver},
+               {"type", a.type},
+               {"features", a.features},
+               {"max_buffer_bytes", a.max_buffer_bytes},
+               {"max_binding_bytes", a.max_binding_bytes},
+               {"workgroup_bytes", a.workgroup_bytes},
+               {"workgroup_threads", a.workgroup_threads},
+               {"storage_bindings", a.storage_bindings},
+               {"subgroup_sizes", {a.subgroup_min, a.subgroup_max}},
+               {"uses", {{"f16", a.uses_f16}, {"subgroups", a.uses_subgroups}, {"timestamps", a.uses_timestamps}}}});
         list.push_back({{"name", d.name},
                         {"description", d.description},
                         {"available", d.available},
@@ -35,7 +36,8 @@ void add_devices(CLI::App& app, Work& work) {
         for (size_t i = 0; i < d.adapters.size(); ++i) {
           const DeviceDetail& a = d.adapters[i];
           std::string uses;
-          for (const auto& [used, name] : {std::pair{a.uses_f16, "f16"}, {a.uses_subgroups, "subgroups"}, {a.uses_timestamps, "timestamps"}})
+          for (const auto& [used, name] :
+               {std::pair{a.uses_f16, "f16"}, {a.uses_subgroups, "subgroups"}, {a.uses_timestamps, "timestamps"}})
             if (used) uses += str(uses.empty() ? "" : ", ", name);
           rows.push_back({str("  ", d.name, ":", i), str(a.type, ", ", a.driver),
                           str(a.name, "; buffers to ", a.max_buffer_bytes >> 20, " MiB, bindings to ",

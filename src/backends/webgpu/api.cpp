@@ -73,8 +73,8 @@ const Api& load_api(const std::string& library) {
     }
     Api api;
     if (const std::string missing = resolve(handle, api); !missing.empty())
-      fail(ErrorKind::kUnavailable,
-           str("WebGPU library '", file, "' has no function ", missing, "; rlx is made for webgpu.h of wgpu-native 29."));
+      fail(ErrorKind::kUnavailable, str("WebGPU library '", file, "' has no function ", missing,
+                                        "; rlx is made for webgpu.h of wgpu-native 29."));
     api.path = file;
     return loaded->emplace(library, api).first->second;
   }

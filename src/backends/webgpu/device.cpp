@@ -29,8 +29,7 @@ WGPUInstance instance_of(const Api& api) {
     if (api.InstanceEnumerateAdapters) descriptor.nextInChain = &extras.chain;
     instance = api.CreateInstance(&descriptor);
   }
-  if (instance == nullptr)
-    fail(ErrorKind::kUnavailable, str("WebGPU library '", api.path, "' makes no instance."));
+  if (instance == nullptr) fail(ErrorKind::kUnavailable, str("WebGPU library '", api.path, "' makes no instance."));
   return instance;
 }
 
@@ -258,10 +257,10 @@ Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
   descriptor.deviceLostCallbackInfo.userdata1 = errors_.get();
   descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type, WGPUStringView message,
                                                        void* to, void*) {
-    static_cast<Errors*>(to)->add(type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInternal,
-                                  str(type == WGPUErrorType_OutOfMemory ? "The GPU's memory is full: "
-                                                                        : "WebGPU reports an error: ",
-                                      text(message)));
+    static_cast<Errors*>(to)->add(
+        type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInternal,
+        str(type == WGPUErrorType_OutOfMemory ? "The GPU's memory is full: " : "WebGPU reports an error: ",
+            text(message)));
   };
   descriptor.uncapturedErrorCallbackInfo.userdata1 = errors_.get();
 
@@ -320,8 +319,8 @@ void Device::check(const std::string& doing) {
 Buffer Device::make_buffer(uint64_t bytes, WGPUBufferUsage usage, const std::string& label) {
   check(str("making buffer '", label, "'"));
   if (bytes > limits().max_buffer_bytes)
-    fail(ErrorKind::kMemory, str("Buffer '", label, "' of ", bytes, " bytes exceeds the GPU's largest (",
-                                 limits().max_buffer_bytes, ")."));
+    fail(ErrorKind::kMemory,
+         str("Buffer '", label, "' of ", bytes, " bytes exceeds the GPU's largest (", limits().max_buffer_bytes, ")."));
   WGPUBufferDescriptor descriptor{};
   descriptor.label = view(label);
   descriptor.usage = usage;
@@ -351,10 +350,10 @@ const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
     WGPUShaderModuleDescriptor module_descriptor{};
     module_descriptor.nextInChain = &wgsl.chain;
     module_descriptor.label = view(source.label);
-    const ShaderModule module(
-        api_, !checks && api_.DeviceCreateShaderModuleTrusted
-                  ? api_.DeviceCreateShaderModuleTrusted(device_.get(), &module_descriptor, WGPUShaderRuntimeChecks_None)
-                  : api_.DeviceCreateShaderModule(device_.get(), &module_descriptor));
+    const ShaderModule module(api_, !checks && api_.DeviceCreateShaderModuleTrusted
+                                        ? api_.DeviceCreateShaderModuleTrusted(device_.get(), &module_descriptor,
+                                                                               WGPUShaderRuntimeChecks_None)
+                                        : api_.DeviceCreateShaderModule(device_.get(), &module_descriptor));
     check(str("compiling kernel '", source.label, "'"));
 
     std::vector<WGPUBindGroupLayoutEntry> entries;
@@ -370,14 +369,13 @@ const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
     WGPUBindGroupLayoutDescriptor layout_descriptor{};
     layout_descriptor.entries = entries.data();
     layout_descriptor.entryCount = entries.size();
-    slot->pipeline.layout =
-        BindGroupLayout(api_, api_.DeviceCreateBindGroupLayout(device_.get(), &layout_descriptor));
+    slot->pipeline.layout = BindGroupLayout(api_, api_.DeviceCreateBindGroupLayout(device_.get(), &layout_descriptor));
     const WGPUBindGroupLayout raw_layout = slot->pipeline.layout.get();
     WGPUPipelineLayoutDescriptor pipeline_layout_descriptor{};
     pipeline_layout_descriptor.bindGroupLayouts = &raw_layout;
     pipeline_layout_descriptor.bindGroupLayoutCount = 1;
-    const PipelineLayout pipeline_layout(
-        api_, api_.DeviceCreatePipelineLayout(device_.get(), &pipeline_layout_descriptor));
+    const PipelineLayout pipeline_layout(api_,
+                                         api_.DeviceCreatePipelineLayout(device_.get(), &pipeline_layout_descriptor));
     WGPUComputePipelineDescriptor descriptor{};
     descriptor.label = view(source.label);
     descriptor.layout = pipeline_layout.get();

@@ -221,8 +221,8 @@ class WebGpuProgram : public DeviceProgram {
       v = std::get<HostCall>(step.work).outputs.front();
     }
     const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
-    StepInfo info{step.node, step.origin, std::string(step.op->name), "", value(v).type,
-                  in_arena && on_device(v) ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+    StepInfo info{step.node, step.origin,   std::string(step.op->name),
+                  "",        value(v).type, in_arena && on_device(v) ? plan_.slots[static_cast<size_t>(v)].offset : -1};
     if (const auto* d = std::get_if<Dispatch>(&step.work))
       info.kernel = str("webgpu/", d->kernel.kernel);
     else
@@ -233,9 +233,9 @@ class WebGpuProgram : public DeviceProgram {
   // ---- buffers ----
 
   int32_t add_buffer(uint64_t bytes, const std::string& label) {
-    buffers_.push_back(device_->make_buffer(
-        round_up(std::max<uint64_t>(bytes, 256), 256),
-        WGPUBufferUsage_Storage | WGPUBufferUsage_CopyDst | WGPUBufferUsage_CopySrc, label));
+    buffers_.push_back(device_->make_buffer(round_up(std::max<uint64_t>(bytes, 256), 256),
+                                            WGPUBufferUsage_Storage | WGPUBufferUsage_CopyDst | WGPUBufferUsage_CopySrc,
+                                            label));
     return static_cast<int32_t>(buffers_.size() - 1);
   }
 
@@ -378,10 +378,12 @@ class WebGpuProgram : public DeviceProgram {
     for (size_t i = 0; i < n; ++i)
       if (pending.uses[i].shares < 0)
         pending.bindings.push_back({{facts.bindings[i].index, facts.bindings[i].writes || pending.uses[i].writable},
-                                    windows[i].buffer, windows[i].begin, windows[i].end - windows[i].begin});
+                                    windows[i].buffer,
+                                    windows[i].begin,
+                                    windows[i].end - windows[i].begin});
     if (!facts.params.empty())
-      pending.bindings.push_back({{facts.params_binding, false, true}, -1, r.params_offset,
-                                  round_up(r.params.size() * 4, 16)});
+      pending.bindings.push_back(
+          {{facts.params_binding, false, true}, -1, r.params_offset, round_up(r.params.size() * 4, 16)});
     pending_.push_back(std::move(pending));
     return r;
   }
@@ -403,9 +405,8 @@ class WebGpuProgram : public DeviceProgram {
         if (uses[j].shares >= 0 || windows[j].buffer != windows[i].buffer) continue;
         if (windows[i].begin >= windows[j].end || windows[j].begin >= windows[i].end) continue;
         if (facts.bindings[i].element != facts.bindings[j].element)
-          fail(ErrorKind::kInternal,
-               str("Kernel '", d.kernel.kernel, "' sees one buffer as ", facts.bindings[j].element, " and as ",
-                   facts.bindings[i].element, "."));
+          fail(ErrorKind::kInternal, str("Kernel '", d.kernel.kernel, "' sees one buffer as ",
+                                         facts.bindings[j].element, " and as ", facts.bindings[i].element, "."));
         uses[i].shares = static_cast<int32_t>(j);
         windows[j] = {windows[j].buffer, std::min(windows[i].begin, windows[j].begin),
                       std::max(windows[i].end, windows[j].end)};
@@ -426,8 +427,8 @@ class WebGpuProgram : public DeviceProgram {
       x = most;
     }
     if (y > most || z > most)
-      fail(ErrorKind::kUnsupported, str("A grid of ", x, " x ", y, " x ", z, " workgroups exceeds the GPU's ", most,
-                                        " per axis."));
+      fail(ErrorKind::kUnsupported,
+           str("A grid of ", x, " x ", y, " x ", z, " workgroups exceeds the GPU's ", most, " per axis."));
     r.x = static_cast<uint32_t>(x);
     r.y = static_cast<uint32_t>(y);
     r.z = static_cast<uint32_t>(z);
@@ -583,8 +584,8 @@ class WebGpuProgram : public DeviceProgram {
     device_->check("uploading weights");
     for (ReadyStep& r : static_ready_) {
       const auto& params = r.step->params;
-      if (statics_computed_ && std::none_of(params.begin(), params.end(),
-                                            [&](int32_t p) { return param_changed_[static_cast<size_t>(p)]; }))
+      if (statics_computed_ &&
+          std::none_of(params.begin(), params.end(), [&](int32_t p) { return param_changed_[static_cast<size_t>(p)]; }))
         continue;
       run_step(r);
     }
@@ -713,8 +714,9 @@ class WebGpuProgram : public DeviceProgram {
     if (of.source == Source::kConstant) tensor = &of.constant;
     if (of.source == Source::kState) tensor = &host_states_[static_cast<size_t>(of.index)];
     if (r.value == v) return *tensor;
-    const int64_t stored = storage_element_bytes(of);
-    const auto offset = static_cast<size_t>(r.offset_bytes / stored) * size_of(of.type.dtype);
+    const auto offset = of.storage == Storage::kHost
+                            ? static_cast<size_t>(value(v).host_offset_bytes)
+                            : static_cast<size_t>(r.offset_bytes / storage_element_bytes(of)) * size_of(of.type.dtype);
     const TensorType& type = value(v).type;
     const auto bytes = static_cast<size_t>(type.size_bytes());
     if (bytes == 0) return Tensor(type.dtype, type.shape.sizes());
@@ -815,8 +817,7 @@ class WebGpuProgram : public DeviceProgram {
     std::vector<std::pair<int32_t, int32_t>> copies;  // from, to
     for (size_t u = 0; u < program_.updates.size(); ++u)
       if (!plan_.update_in_place[u]) copies.emplace_back(program_.updates[u].value, program_.updates[u].state);
-    for (const auto& [output, input] : feeds_)
-      copies.emplace_back(program_.outputs[output], input_value(input));
+    for (const auto& [output, input] : feeds_) copies.emplace_back(program_.outputs[output], input_value(input));
     // Sources that the host has, or that another copy overwrites, go through the host: rare and small.
     std::vector<int32_t> sources;
     for (const auto& [from, to] : copies)

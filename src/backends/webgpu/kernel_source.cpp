@@ -183,7 +183,8 @@ KernelFacts kernel_facts(const KernelKey& key) {
          .writes = line.find("read_write") != line.npos,
          .index = index});
   });
-  std::sort(facts.bindings.begin(), facts.bindings.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+  std::sort(facts.bindings.begin(), facts.bindings.end(),
+            [](const auto& a, const auto& b) { return a.index < b.index; });
   return facts;
 }
 

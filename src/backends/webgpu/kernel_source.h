@@ -19,11 +19,11 @@ std::span<const KernelText> all_kernels();  // sorted by name; helpers that othe
 
 // Which program a dispatch runs.
 struct KernelKey {
-  std::string kernel;                                          // a file's name, or what a generated one is called
-  std::vector<std::pair<std::string, std::string>> types;      // alias and WGSL type: {"T", "f16"}
-  std::vector<std::pair<std::string, uint32_t>> constants;     // overrides
-  std::shared_ptr<const std::string> source;                   // a generated kernel's text; null: the file's
-  std::vector<std::pair<std::string, std::string>> includes;   // an include, and the one that takes its place
+  std::string kernel;                                         // a file's name, or what a generated one is called
+  std::vector<std::pair<std::string, std::string>> types;     // alias and WGSL type: {"T", "f16"}
+  std::vector<std::pair<std::string, uint32_t>> constants;    // overrides
+  std::shared_ptr<const std::string> source;                  // a generated kernel's text; null: the file's
+  std::vector<std::pair<std::string, std::string>> includes;  // an include, and the one that takes its place
 };
 
 // What a kernel's text declares.
@@ -34,9 +34,9 @@ struct KernelFacts {
     bool writes = false;
     uint32_t index = 0;
   };
-  std::string text;                     // includes pasted in, aliases and overrides set
-  std::vector<Binding> bindings;        // storage, in the order of their indices
-  std::vector<std::string> params;      // the fields of Params: a word each
+  std::string text;                 // includes pasted in, aliases and overrides set
+  std::vector<Binding> bindings;    // storage, in the order of their indices
+  std::vector<std::string> params;  // the fields of Params: a word each
   uint32_t params_binding = 0;
 };
 KernelFacts kernel_facts(const KernelKey& key);
@@ -45,8 +45,8 @@ uint32_t element_bytes(std::string_view wgsl_type);  // of vec4<f16>: 8
 
 // How one dispatch binds the operands (spec 40, 3).
 struct BindingUse {
-  int32_t shares = -1;      // the operand whose binding this one uses; -1: its own
-  bool writable = false;    // the buffer is also written: `read` becomes `read_write`
+  int32_t shares = -1;    // the operand whose binding this one uses; -1: its own
+  bool writable = false;  // the buffer is also written: `read` becomes `read_write`
 };
 std::string specialize(const KernelFacts& facts, std::span<const BindingUse> uses);
 

@@ -148,7 +148,11 @@ class Lowering {
                .params = {wgsl::unpack::Params{.n = to_u32(n)}, {&wgsl::unpack::Params::n}},
                .grid = {.x = {.items = n, .per_group = 256, .active = true}},
                .extent_safe = true};
-    Step step{.work = std::move(d), .op = node_->op, .name = "unpack", .node = label_, .origin = node_->origin,
+    Step step{.work = std::move(d),
+              .op = node_->op,
+              .name = "unpack",
+              .node = label_,
+              .origin = node_->origin,
               .graph_node = node_index_};
     append(std::move(step), params != nullptr, {}, false);
     return out;
@@ -368,14 +372,15 @@ class Lowering {
           element_size(from.storage, from.type.dtype) != static_cast<int64_t>(size_of(from.type.dtype)))
         return false;
     }
-    const int64_t offset =
-        root.offset_bytes + checked_mul(view->offset_elems, element_size(from.storage, from.type.dtype));
+    const int64_t own_offset = checked_mul(view->offset_elems, element_size(from.storage, from.type.dtype));
+    const int64_t host_offset = storage == Storage::kHost ? from.host_offset_bytes + own_offset : 0;
     const int32_t v = new_value(node.results[0].type, symbolic.results[0].type, storage, Source::kStep,
                                 bound_.label(node.results[0].id));
     value_[node.results[0].id] = v;
     plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
     planned.view_of = root.value;
-    planned.view_offset_bytes = offset;
+    planned.view_offset_bytes = storage == Storage::kHost ? 0 : root.offset_bytes + own_offset;
+    program_.values[static_cast<size_t>(v)].host_offset_bytes = host_offset;
     planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
     if (const auto* params = find_static(root.value)) make_static(v, std::vector(*params));
     return true;
@@ -433,7 +438,6 @@ class Lowering {
       call.outputs.push_back(value_.at(node.results[r].id));
       graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
     }
-    for (const int32_t v : call.inputs) program_.values[static_cast<size_t>(v)].host_reads = true;
     const host::KernelTable tables[] = {{"cpu", cpu::kernel_table()}, {"reference", reference::kernel_table()}};
     CompileOptions options = options_;
     options.poison = false;
@@ -443,8 +447,12 @@ class Lowering {
       call.params.emplace_back(i, static_cast<size_t>(params_.at(manifest.params[i].name)));
     const PlanInfo plan = call.program->plan();
     call.kernel = plan.steps.empty() ? "cpu" : plan.steps.back().kernel;
-    Step step{.work = std::move(call), .op = node.op, .name = str(node.op->name, "_host"), .node = label_,
-              .origin = node.origin, .graph_node = node_index_};
+    Step step{.work = std::move(call),
+              .op = node.op,
+              .name = str(node.op->name, "_host"),
+              .node = label_,
+              .origin = node.origin,
+              .graph_node = node_index_};
     append(std::move(step), node_params_.has_value(), nullptr, false);
   }
 
@@ -523,10 +531,10 @@ class Lowering {
   std::unordered_set<ValueId> used_;
   PortIndex inputs_, params_, states_;
 
-  std::vector<Place> places_;                    // by node
-  std::vector<const LoweringRow*> rows_;         // by node
-  std::unordered_map<ValueId, ValueId> group_;   // views with their roots, states with their new values
-  std::unordered_set<ValueId> on_device_;        // groups that a kernel touches
+  std::vector<Place> places_;                   // by node
+  std::vector<const LoweringRow*> rows_;        // by node
+  std::unordered_map<ValueId, ValueId> group_;  // views with their roots, states with their new values
+  std::unordered_set<ValueId> on_device_;       // groups that a kernel touches
 
   const Node* node_ = nullptr;  // being lowered
   int64_t node_index_ = 0;
@@ -553,12 +561,8 @@ bool LowerCall::is_static_input(int64_t i) const {
 Operand LowerCall::read(int64_t i) {
   return {lowering_.unpacked(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])), false};
 }
-Operand LowerCall::read_packed(int64_t i) {
-  return {lowering_.value_of(node_.inputs[static_cast<size_t>(i)]), false};
-}
-Operand LowerCall::write(int64_t i) {
-  return {lowering_.value_of(node_.results[static_cast<size_t>(i)].id), true};
-}
+Operand LowerCall::read_packed(int64_t i) { return {lowering_.value_of(node_.inputs[static_cast<size_t>(i)]), false}; }
+Operand LowerCall::write(int64_t i) { return {lowering_.value_of(node_.results[static_cast<size_t>(i)].id), true}; }
 Operand LowerCall::temporary(Storage storage, std::vector<int64_t> sizes) {
   const DType dtype = storage == Storage::kF16   ? DType::F16
                       : storage == Storage::kI32 ? DType::I32
@@ -571,9 +575,7 @@ Operand LowerCall::temporary(Storage storage, std::vector<int64_t> sizes) {
   if (is_static_) lowering_.make_static(v, *lowering_.node_params());
   return {v, true};
 }
-Operand LowerCall::table(std::span<const uint32_t> words) {
-  return lowering_.add_table(words);
-}
+Operand LowerCall::table(std::span<const uint32_t> words) { return lowering_.add_table(words); }
 Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
 bool LowerCall::starts_at_multiple_of(Operand operand, int64_t bytes) const {
   return lowering_.view_offset_bytes(operand.value) % bytes == 0;

@@ -28,8 +28,8 @@ class LowerCall {
   int64_t num_outputs() const { return static_cast<int64_t>(node_.results.size()); }
   const TensorType& input_type(int64_t i) const { return inputs_[static_cast<size_t>(i)]; }
   const TensorType& output_type(int64_t i) const { return node_.results[static_cast<size_t>(i)].type; }
-  bool wants(int64_t i) const;             // is result i used?
-  bool is_static_input(int64_t i) const;   // a weight, or computed of weights alone
+  bool wants(int64_t i) const;            // is result i used?
+  bool is_static_input(int64_t i) const;  // a weight, or computed of weights alone
 
   // Operand i, one element after the other: bytes that lie packed are unpacked first, once for all readers.
   Operand read(int64_t i);

@@ -1,4 +1,5 @@
-// A graph lowered to GPU steps (style.md, 3): dispatches and host calls over values. After lowering nothing knows an op.
+// A graph lowered to GPU steps (style.md, 3): dispatches and host calls over values. After lowering nothing knows an
+// op.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +57,9 @@ class Params {
   Params(std::vector<uint32_t> all_words, std::vector<uint32_t> active_words)
       : words(std::move(all_words)), active(std::move(active_words)) {}
   template <class P>
-    requires std::is_trivially_copyable_v<P>
-  Params(const P& params, std::initializer_list<uint32_t P::*> active_fields = {}) : words(sizeof(P) / 4) {
+  requires std::is_trivially_copyable_v<P> Params(const P& params,
+                                                  std::initializer_list<uint32_t P::*> active_fields = {})
+      : words(sizeof(P) / 4) {
     static_assert(sizeof(P) % 4 == 0);
     std::memcpy(words.data(), &params, sizeof(P));
     for (const auto field : active_fields)
@@ -79,15 +81,15 @@ struct Dispatch {
 // A node that runs on the host, as a program of one node.
 struct HostCall {
   std::unique_ptr<DeviceProgram> program;
-  std::vector<int32_t> inputs, outputs;                // values; an unused output is -1
-  std::vector<std::pair<size_t, size_t>> params;       // of its regions: index in the program, index in the manifest
-  std::string kernel;                                  // the host kernel's name
+  std::vector<int32_t> inputs, outputs;           // values; an unused output is -1
+  std::vector<std::pair<size_t, size_t>> params;  // of its regions: index in the program, index in the manifest
+  std::string kernel;                             // the host kernel's name
 };
 
 struct Step {
   std::variant<Dispatch, HostCall> work;
   const OpDef* op = nullptr;
-  std::string name;    // the step's: the op's, or what the lowering calls it
+  std::string name;  // the step's: the op's, or what the lowering calls it
   std::string node, origin;
   int64_t graph_node = 0;
   std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
@@ -103,9 +105,9 @@ struct ProgramValue {
   Source source = Source::kStep;
   int32_t index = -1;  // of an input, param or state in the manifest
   Tensor constant;
-  Dim dim;            // of a dim_value
-  std::string label;  // for errors and reports
-  bool host_reads = false;  // a host step reads it
+  Dim dim;                        // of a dim_value
+  std::string label;              // for errors and reports
+  int64_t host_offset_bytes = 0;  // of a view without device bytes: where it starts in its root
 };
 
 struct Program {

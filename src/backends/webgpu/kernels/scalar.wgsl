@@ -6,6 +6,10 @@ fn inf_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000
 // By bits of something that is known only at run time: constants that are not finite do not compile.
 fn f32_from(bits: u32) -> f32 { return bitcast<f32>(bits); }
 
+// By bits: NaN and denormals are not 0.
+fn bool_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) != 0u; }
+fn f_eq(a: f32, b: f32) -> bool { return a == b && !nan_of(a) && !nan_of(b); }
+
 fn f_max(a: f32, b: f32) -> f32 { return select(select(b, a, a > b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
 fn f_min(a: f32, b: f32) -> f32 { return select(select(b, a, a < b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
 fn f_relu(x: f32) -> f32 { return select(x, 0.0, x < 0.0); }
@@ -13,7 +17,11 @@ fn f_relu(x: f32) -> f32 { return select(x, 0.0, x < 0.0); }
 // exp is taken of clamped arguments: some compilers give NaN beyond.
 fn f_exp(x: f32) -> f32 { return select(exp(x), x, nan_of(x)); }
 fn f_sigmoid(x: f32) -> f32 { return select(1.0 / (1.0 + exp(clamp(-x, -88.0, 88.0))), x, nan_of(x)); }
-fn f_silu(x: f32) -> f32 { return select(x / (1.0 + exp(clamp(-x, -88.0, 88.0))), x, nan_of(x)); }
+fn f_silu(x: f32) -> f32 {
+  let y = x / (1.0 + exp(clamp(-x, -88.0, 88.0)));
+  let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
+  return select(select(y, zero / zero, inf_of(x) && x < 0.0), x, nan_of(x));  // -inf / inf is NaN
+}
 // Near 0 the quotient of exponentials loses digits: an odd polynomial there.
 fn f_tanh(x: f32) -> f32 {
   let a = min(abs(x), 15.0);
@@ -50,6 +58,10 @@ fn f_pow(a: f32, b: f32) -> f32 {
   if (a == 0.0) {
     let positive = select(1.0 / zero, 0.0, b > 0.0);
     return select(positive, -positive, odd && bitcast<u32>(a) != 0u);
+  }
+  if (inf_of(a)) {
+    let size = select(0.0, 1.0 / zero, b > 0.0);
+    return select(size, -size, a < 0.0 && odd);
   }
   if (inf_of(b)) {
     let grows = (abs(a) > 1.0) == (b > 0.0);
@@ -127,8 +139,10 @@ fn f_sign(x: f32) -> f32 { return select(select(select(0.0, -1.0, x < 0.0), 1.0,
 fn f_rsqrt(x: f32) -> f32 { return 1.0 / sqrt(x); }
 fn f_log(x: f32) -> f32 {
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
-  if (x == 0.0) { return -1.0 / zero; }
+  if ((bitcast<u32>(x) & 0x7fffffffu) == 0u) { return -1.0 / zero; }
   if (nan_of(x) || x < 0.0) { return select(zero / zero, x, nan_of(x)); }
+  let bits = bitcast<u32>(x);
+  if (bits < 0x00800000u) { return log(f32(bits)) - 103.27893; }  // a denormal: bits * 2^-149
   return log(x);
 }
 fn f_sinh(x: f32) -> f32 {

@@ -35,7 +35,7 @@ const ExpressionRow kRows[] = {
     {&ops::cos, "f_cos($a)"},
     {&ops::cosh, "f_cosh($a)"},
     {&ops::div, "$a / $b", "$a / select($b, 1, $b == 0)", "$a / max($b, 1u)", "", true},
-    {&ops::eq, "$a == $b", "$a == $b", "$a == $b", "$a == $b"},
+    {&ops::eq, "f_eq($a, $b)", "$a == $b", "$a == $b", "$a == $b"},
     {&ops::erf, "f_erf($a)"},
     {&ops::exp, "f_exp($a)"},
     {&ops::floor, "floor($a)"},
@@ -50,7 +50,7 @@ const ExpressionRow kRows[] = {
     {&ops::max, "f_max($a, $b)", "max($a, $b)", "max($a, $b)", ""},
     {&ops::min, "f_min($a, $b)", "min($a, $b)", "min($a, $b)", ""},
     {&ops::mul, "$a * $b", "$a * $b", "$a * $b", "", true},
-    {&ops::ne, "$a != $b", "$a != $b", "$a != $b", "$a != $b"},
+    {&ops::ne, "!f_eq($a, $b)", "$a != $b", "$a != $b", "$a != $b"},
     {&ops::neg, "-$a", "-$a", "", "", true},
     {&ops::pow, "f_pow($a, $b)", "i_pow($a, $b)", "u_pow($a, $b)", "", true},
     {&ops::relu, "f_relu($a)", "max($a, 0)", "", ""},
@@ -115,11 +115,15 @@ std::string wrap(const std::string& x, DType dtype) {
 
 std::string cast_text(const std::string& x, DType from, DType to) {
   if (from == to) return x;
+  // A step in half precision may carry more digits in its register: what leaves it is rounded.
+  if (from == DType::F16) return cast_text(str("round_f16(", x, ")"), DType::F32, to);
+  if (from == DType::BF16) return cast_text(str("round_bf16(", x, ")"), DType::F32, to);
+  if (to == DType::Bool && is_float(from)) return str("bool_of(", x, ")");
   if (to == DType::Bool) return str("(", x, ") != ", register_type(from), "(0)");
   if (is_float(to)) {
-    const std::string wide = is_float(from)          ? x
-                             : from == DType::Bool   ? str("select(0.0, 1.0, ", x, ")")
-                                                     : str("f32(", x, ")");
+    const std::string wide = is_float(from)        ? x
+                             : from == DType::Bool ? str("select(0.0, 1.0, ", x, ")")
+                                                   : str("f32(", x, ")");
     if (to == DType::F16) return str("round_f16(", wide, ")");
     if (to == DType::BF16) return str("round_bf16(", wide, ")");
     return wide;
@@ -309,16 +313,18 @@ void lower_elementwise(LowerCall& call) {
   const bool by_four = layout.sizes.back() % 4 == 0 && call.starts_at_multiple_of(operands.back(), 16);
   for (size_t i = 0; i < inputs; ++i) {
     Access& a = layout.operands[i];
-    a.vector = by_four && a.reads != Reads::kScalar && a.strides.back() == 1 && call.starts_at_multiple_of(operands[i], 16);
+    a.vector =
+        by_four && a.reads != Reads::kScalar && a.strides.back() == 1 && call.starts_at_multiple_of(operands[i], 16);
     for (size_t k = 0; k + 1 < rank; ++k) a.vector &= a.strides[k] % 4 == 0;
   }
-  const bool strided =
-      std::any_of(layout.operands.begin(), layout.operands.end(), [](const Access& a) { return a.reads == Reads::kStrided; });
+  const bool strided = std::any_of(layout.operands.begin(), layout.operands.end(),
+                                   [](const Access& a) { return a.reads == Reads::kStrided; });
 
   Fields fields;
   fields.add("n", by_four ? n / 4 : n);
   if (strided)
-    for (size_t k = 1; k < rank; ++k) fields.add(str("d", k), by_four && k + 1 == rank ? layout.sizes[k] / 4 : layout.sizes[k]);
+    for (size_t k = 1; k < rank; ++k)
+      fields.add(str("d", k), by_four && k + 1 == rank ? layout.sizes[k] / 4 : layout.sizes[k]);
   std::string declarations, loads;
   const std::string_view lanes[] = {"x", "y", "z", "w"};
   for (size_t i = 0; i < inputs; ++i) {
@@ -335,7 +341,9 @@ void lower_elementwise(LowerCall& call) {
         if (a.strides[k] == 0) continue;
         const bool last = k + 1 == rank;
         // In units of what is loaded: a vector, or one element of the four that the last coordinate counts.
-        const int64_t stride = a.vector ? (last ? 1 : a.strides[k] / 4) : last && by_four ? a.strides[k] * 4 : a.strides[k];
+        const int64_t stride = a.vector          ? (last ? 1 : a.strides[k] / 4)
+                               : last && by_four ? a.strides[k] * 4
+                                                 : a.strides[k];
         fields.add(str("x", i, "_s", k), stride);
         at += str(" + c", k, " * p.x", i, "_s", k);
       }
@@ -392,18 +400,19 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   }
   source += loads;
   if (by_four)
-    source += str("  y[p.y_base + i] = vec4<", out_element, ">(", apply(0), ", ", apply(1), ", ", apply(2), ", ", apply(3),
-                  ");\n}\n");
+    source += str("  y[p.y_base + i] = vec4<", out_element, ">(", apply(0), ", ", apply(1), ", ", apply(2), ", ",
+                  apply(3), ");\n}\n");
   else
     source += str("  y[p.y_base + i] = ", apply(-1), ";\n}\n");
 
   const int64_t items = by_four ? n / 4 : n;
-  call.emit({.kernel = {.kernel = std::string(call.op().name), .source = std::make_shared<std::string>(std::move(source))},
-             .operands = std::move(operands),
-             .params = {std::move(fields.words), {0}},
-             .grid = {.x = {.items = items, .per_group = 256, .active = true}},
-             .extent_safe = true,
-             .in_place = true});
+  call.emit(
+      {.kernel = {.kernel = std::string(call.op().name), .source = std::make_shared<std::string>(std::move(source))},
+       .operands = std::move(operands),
+       .params = {std::move(fields.words), {0}},
+       .grid = {.x = {.items = items, .per_group = 256, .active = true}},
+       .extent_safe = true,
+       .in_place = true});
 }
 
 }  // namespace rlx::webgpu
