@@ -43,7 +43,7 @@ TEST_F(Environment, BadValuesAreOneSentence) {
   };
   expect("RLX_NO_REUSE=maybe", "Environment variable RLX_NO_REUSE is 'maybe', not 0 or 1.");
   expect("RLX_SCHEDULE=sideways", "Environment variable RLX_SCHEDULE is 'sideways', not best, greedy or source.");
-  expect("RLX_DEVICE=abacus", "There is no device 'abacus'; there are: auto, cpu, reference.");
+  expect("RLX_DEVICE=abacus", "There is no device 'abacus'; there are: auto, webgpu, cpu, reference.");
 }
 
 }  // namespace rlx::test

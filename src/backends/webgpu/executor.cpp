@@ -826,6 +826,7 @@ class WebGpuProgram : public DeviceProgram {
     all.insert(all.end(), sources.begin(), sources.end());
     if (options_.webgpu.skip_readback) {
       submit();
+      device_->wait();
       return;
     }
     std::vector<Tensor> read = read_back(all);

@@ -103,7 +103,10 @@ std::string set_declarations(const std::string& text, const KernelKey& key) {
   return out;
 }
 
-std::string replace_word(const std::string& text, std::string_view from, std::string_view to) {
+// Every word, or only where it is a binding: an array is indexed, or its address is taken. (A parameter of an included
+// function may have the same name.)
+enum class Where { kEverywhere, kBinding };
+std::string replace_word(const std::string& text, std::string_view from, std::string_view to, Where where) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
@@ -114,8 +117,10 @@ std::string replace_word(const std::string& text, std::string_view from, std::st
     size_t end = i;
     while (end < text.size() && is_word(text[end])) ++end;
     const std::string_view word = std::string_view(text).substr(i, end - i);
-    // A field of a struct has the name's rights: p.x is not x.
-    out += word == from && (i == 0 || text[i - 1] != '.') ? to : word;
+    const char before = i == 0 ? ' ' : text[i - 1], after = end < text.size() ? text[end] : ' ';
+    // p.x is not x.
+    const bool meant = where == Where::kEverywhere || ((after == '[' || before == '&') && before != '.');
+    out += word == from && meant ? to : word;
     i = end;
   }
   return out;
@@ -126,7 +131,8 @@ std::string resolve_type(std::string type, const std::string& text) {
   for_lines(text, [&](std::string_view line) {
     if (!line.starts_with("alias ")) return;
     const size_t equals = line.find('='), end = line.find(';');
-    type = replace_word(type, word_after(line, "alias "), trim(line.substr(equals + 1, end - equals - 1)));
+    type = replace_word(type, word_after(line, "alias "), trim(line.substr(equals + 1, end - equals - 1)),
+                        Where::kEverywhere);
   });
   return type;
 }
@@ -222,7 +228,8 @@ std::string specialize(const KernelFacts& facts, std::span<const BindingUse> use
   });
   for (size_t i = 0; i < uses.size(); ++i)
     if (uses[i].shares >= 0)
-      out = replace_word(out, facts.bindings[i].name, facts.bindings[static_cast<size_t>(uses[i].shares)].name);
+      out = replace_word(out, facts.bindings[i].name, facts.bindings[static_cast<size_t>(uses[i].shares)].name,
+                         Where::kBinding);
   // Directives stand first. Subgroups: naga wants none (facts.md, 1).
   if (out.find("f16") != out.npos) out = "enable f16;\n" + out;
   return out;

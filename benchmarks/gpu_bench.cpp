@@ -1,0 +1,242 @@
+// Kernels of a GPU at sizes where it is busy: bandwidth beside a copy kernel's, arithmetic in TFLOP/s, whole models.
+// Every case is a chain of the op; the time of one is the difference between a long chain and a short one, so that
+// submitting and waiting (60 us) are not in it. Nothing is read back; tests/ops checks the results.
+//   gpu_bench [--device webgpu:0] [--small] [--json] [FILTER]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graphs.h"
+#include "passes/pipeline.h"
+#include "rlx/ops.h"
+#include "rlx/rlx.h"
+
+namespace rlx::bench {
+
+namespace {
+
+struct Args {
+  std::string device = "webgpu", filter;
+  bool small = false, json = false;
+};
+
+struct Case {
+  std::string name;
+  double flops = 0, bytes = 0;             // of one op
+  std::function<Graph(int count)> make;    // a chain of `count`
+  int few = 2, many = 10;
+};
+
+TensorType f32(Shape shape) { return {std::move(shape), DType::F32}; }
+
+void set_inputs(Executable& exe, std::vector<Tensor>& inputs) {
+  uint32_t seed = 12345;
+  const auto fill = [&](const TensorType& type) {
+    Tensor t(type.dtype, type.shape.sizes());
+    if (type.dtype == DType::F32)
+      for (float& x : t.mutable_values<float>()) {
+        seed = seed * 1664525u + 1013904223u;
+        x = (static_cast<float>(seed >> 8) / 16777216.0f - 0.5f) * 0.05f;
+      }
+    if (type.dtype == DType::U8)
+      for (uint8_t& x : t.mutable_values<uint8_t>()) {
+        seed = seed * 1664525u + 1013904223u;
+        x = static_cast<uint8_t>(seed >> 28);  // small codes and scales: finite whatever the scheme
+      }
+    return t;
+  };
+  for (const Port& p : exe.params()) exe.set_param(p.name, fill(p.type));
+  for (const Port& p : exe.inputs()) inputs.push_back(fill(p.type));
+}
+
+double milliseconds(const Graph& graph, const Args& args, bool passes) {
+  CompileOptions options = CompileOptions::from_environment();
+  options.device = args.device;
+  options.webgpu.skip_readback = true;
+  if (!passes)  // a chain would become one region, or nothing
+    for (const passes::Pass& p : passes::pipeline()) options.skip_passes.emplace_back(p.name);
+  Executable exe = compile(graph, options);
+  std::vector<Tensor> inputs;
+  set_inputs(exe, inputs);
+  exe.run_slots(inputs);
+  std::vector<double> times;
+  double total = 0;
+  for (int i = 0; i < 30 && (i < 5 || total < 1000); ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    exe.run_slots(inputs);
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    total += times.back();
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+Case chain(std::string name, Shape shape, double reads_and_writes, const std::function<Value(Graph&, Value)>& op,
+           double flops = 0) {
+  const double elements = static_cast<double>(shape.num_elements());
+  return {std::move(name), flops, reads_and_writes * 4 * elements, [=](int count) {
+            Graph g("chain");
+            Value x = g.input("x", f32(shape));
+            for (int i = 0; i < count; ++i) x = op(g, x);
+            g.output(x, "y");
+            return g;
+          }};
+}
+
+std::vector<Case> cases(bool small) {
+  using namespace ops;
+  std::vector<Case> list;
+  const int64_t rows = small ? 64 : 16384, cols = small ? 256 : 4096;
+  const auto unary = [&](std::string name, const std::function<Value(Graph&, Value)>& op) {
+    list.push_back(chain(std::move(name), {rows, cols}, 2, op));
+  };
+  unary("copy (neg)", [](Graph&, Value x) { return neg(x); });
+  unary("gelu", [](Graph&, Value x) { return gelu(x); });
+  unary("tanh", [](Graph&, Value x) { return tanh(x); });
+  list.push_back(chain("add", {rows, cols}, 3, [&](Graph&, Value x) { return x + x; }));
+  list.back().bytes *= 2.0 / 3;  // both operands are the same bytes
+  unary("add row", [cols](Graph& g, Value x) { return x + g.param(str("b", g.nodes().size()), f32({cols})); });
+  unary("softmax last axis", [](Graph&, Value x) { return softmax(x, {.axis = 1}); });
+  unary("softmax first axis", [](Graph&, Value x) { return softmax(x, {.axis = 0}); });
+  unary("layer_norm", [cols](Graph& g, Value x) {
+    const auto n = g.nodes().size();
+    return layer_norm(x, g.param(str("g", n), f32({cols})), g.param(str("b", n), f32({cols})));
+  });
+  unary("rms_norm", [cols](Graph& g, Value x) { return rms_norm(x, g.param(str("g", g.nodes().size()), f32({cols}))); });
+  unary("cumsum", [](Graph&, Value x) { return cumsum(x, {.axis = 1}); });
+  unary("transpose", [](Graph&, Value x) { return transpose(x, {.perm = {1, 0}}); });
+  const auto reduction = [&](std::string name, std::vector<int64_t> axes) {
+    // The sum is added back to the matrix: a broadcast that reads and writes it once more.
+    list.push_back(chain(std::move(name), {rows, cols}, 3, [axes](Graph&, Value x) {
+      return x + reduce_sum(x, {.axes = axes, .keep_dim = true});
+    }));
+  };
+  reduction("reduce_sum last axis, and add", {1});
+  reduction("reduce_sum first axis, and add", {0});
+  const auto square = [&](std::string name, int64_t m, int64_t n) {
+    list.push_back({std::move(name), 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(n), 0,
+                    [=](int count) {
+                      Graph g("chain");
+                      Value x = g.input("x", f32({m, n}));
+                      const Value w = g.param("w", f32({n, n}));
+                      for (int i = 0; i < count; ++i) x = matmul(x, w);
+                      g.output(x, "y");
+                      return g;
+                    }});
+    if (m <= 8) list.back().bytes = 4.0 * static_cast<double>(n) * static_cast<double>(n);
+  };
+  for (const int64_t n : small ? std::vector<int64_t>{128} : std::vector<int64_t>{512, 1024, 2048, 4096, 8192})
+    square(str("matmul ", n, "^3"), n, n);
+  for (const int64_t m : small ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 8, 16, 64})
+    square(str("matmul ", m, " x ", small ? 256 : 4096, "^2"), m, small ? 256 : 4096);
+  const int64_t seq = small ? 64 : 2048;
+  for (const bool causal : {false, true})
+    list.push_back({str("attention 4x16x", seq, "x64", causal ? " causal" : ""),
+                    4.0 * 4 * 16 * static_cast<double>(seq) * static_cast<double>(seq) * 64 * (causal ? 0.5 : 1), 0,
+                    [=](int count) {
+                      Graph g("chain");
+                      const TensorType type = f32({4, 16, seq, 64});
+                      Value q = g.input("q", type);
+                      const Value k = g.input("k", type), v = g.input("v", type);
+                      for (int i = 0; i < count; ++i)
+                        q = attention({q, k, v}, {.num_heads = 16,
+                                                  .head_dim = 64,
+                                                  .layout = AttentionLayout::kBhsd,
+                                                  .mask_kind = causal ? MaskKind::kCausal : MaskKind::kNone});
+                      g.output(q, "y");
+                      return g;
+                    }});
+  const int64_t image = small ? 16 : 56;
+  for (const int64_t batch : {int64_t{1}, int64_t{32}})
+    list.push_back({str("conv 3x3 64 channels, ", batch, "x", image, "x", image),
+                    2.0 * 9 * 64 * 64 * static_cast<double>(batch * image * image), 0, [=](int count) {
+                      Graph g("chain");
+                      Value x = g.input("x", f32({batch, 64, image, image}));
+                      const Value w = g.param("w", f32({64, 64, 3, 3}));
+                      for (int i = 0; i < count; ++i)
+                        x = conv(x, w, {.kernel_size = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
+                      g.output(x, "y");
+                      return g;
+                    }});
+  return list;
+}
+
+struct Model {
+  std::string name;
+  Graph graph;
+};
+std::vector<Model> models(bool small) {
+  if (small) return {};
+  std::vector<Model> list;
+  for (const int64_t batch : {1, 32}) {
+    list.push_back({str("ResNet-50, batch ", batch), resnet50(batch)});
+    list.push_back({str("BERT-base, 128 tokens, batch ", batch), transformer_encoder(batch, 128)});
+  }
+  return list;
+}
+
+int run(const Args& args) {
+  double copy = 0;
+  std::printf(args.json ? "{\"cases\": [\n" : "%-40s %12s %12s %12s %10s\n", "case", "us", "GB/s", "TFLOP/s", "of copy");
+  bool first = true;
+  const auto print = [&](const std::string& name, double ms, double flops, double bytes) {
+    const double gbs = bytes / ms / 1e6, tflops = flops / ms / 1e9;
+    if (name.starts_with("copy")) copy = gbs;
+    if (args.json)
+      std::printf("%s{\"name\": \"%s\", \"us\": %.2f, \"gb_s\": %.1f, \"tflop_s\": %.3f}", first ? "" : ",\n",
+                  name.c_str(), ms * 1e3, gbs, tflops);
+    else
+      std::printf("%-40s %12.1f %12.1f %12.2f %9.0f%%\n", name.c_str(), ms * 1e3, gbs, tflops,
+                  copy > 0 ? 100 * gbs / copy : 0);
+    std::fflush(stdout);
+    first = false;
+  };
+  for (const Case& c : cases(args.small)) {
+    if (!args.filter.empty() && c.name.find(args.filter) == std::string::npos) continue;
+    try {
+      const double few = milliseconds(c.make(c.few), args, false), many = milliseconds(c.make(c.many), args, false);
+      print(c.name, std::max((many - few) / (c.many - c.few), 1e-6), c.flops, c.bytes);
+    } catch (const Error& e) {
+      std::printf("%s: %s\n", c.name.c_str(), e.what());
+    }
+  }
+  for (const Model& m : models(args.small)) {
+    if (!args.filter.empty() && m.name.find(args.filter) == std::string::npos) continue;
+    try {
+      print(m.name, milliseconds(m.graph, args, true), 0, 0);
+    } catch (const Error& e) {
+      std::printf("%s: %s\n", m.name.c_str(), e.what());
+    }
+  }
+  if (args.json) std::printf("\n]}\n");
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace rlx::bench
+
+int main(int argc, char** argv) {
+  rlx::bench::Args args;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    if (arg == "--small")
+      args.small = true;
+    else if (arg == "--json")
+      args.json = true;
+    else if (arg == "--device" && i + 1 < argc)
+      args.device = argv[++i];
+    else
+      args.filter = arg;
+  }
+  try {
+    return rlx::bench::run(args);
+  } catch (const rlx::Error& e) {
+    std::fprintf(stderr, "gpu_bench: %s\n", e.what());
+    return 1;
+  }
+}
