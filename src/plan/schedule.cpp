@@ -52,12 +52,31 @@ std::vector<int32_t> greedy_order(const Facts& facts) {
     return bytes;
   };
 
-  std::vector<bool> written(facts.problem.values.size());
-  for (const Step& step : steps)
-    for (const int32_t v : step.writes) written[static_cast<size_t>(facts.root(v))] = true;
+  // Several steps may write one value, part by part or one over the other: accesses of which one writes keep their
+  // order.
+  std::vector<std::set<int32_t>> successors(n);
+  std::vector<int32_t> writer(facts.problem.values.size(), -1);               // the last one so far, by root
+  std::vector<std::vector<int32_t>> read_since(facts.problem.values.size());  // the last write
+  for (size_t s = 0; s < n; ++s) {
+    const auto after = [&](int32_t earlier) {
+      if (earlier >= 0 && earlier != static_cast<int32_t>(s))
+        successors[static_cast<size_t>(earlier)].insert(static_cast<int32_t>(s));
+    };
+    for (const int32_t r : roots_read[s]) {
+      after(writer[static_cast<size_t>(r)]);
+      read_since[static_cast<size_t>(r)].push_back(static_cast<int32_t>(s));
+    }
+    for (const int32_t v : steps[s].writes) {
+      const auto r = static_cast<size_t>(facts.root(v));
+      after(writer[r]);
+      for (const int32_t reader : read_since[r]) after(reader);
+      writer[r] = static_cast<int32_t>(s);
+      read_since[r].clear();
+    }
+  }
   std::vector<int32_t> waiting(n, 0);
-  for (size_t s = 0; s < n; ++s)
-    for (const int32_t r : roots_read[s]) waiting[s] += written[static_cast<size_t>(r)] ? 1 : 0;
+  for (const auto& next : successors)
+    for (const int32_t s : next) ++waiting[static_cast<size_t>(s)];
 
   std::set<std::pair<int64_t, int32_t>> ready;  // (-freed, step)
   std::vector<int64_t> key(n, 0);
@@ -85,9 +104,8 @@ std::vector<int32_t> greedy_order(const Facts& facts) {
         enter(l);
       }
     }
-    for (const int32_t v : steps[s].writes)
-      for (const int32_t reader : readers[static_cast<size_t>(facts.root(v))])
-        if (--waiting[static_cast<size_t>(reader)] == 0) enter(static_cast<size_t>(reader));
+    for (const int32_t next : successors[s])
+      if (--waiting[static_cast<size_t>(next)] == 0) enter(static_cast<size_t>(next));
   }
   RLX_ASSERT(order.size() == n);
   return order;

@@ -134,7 +134,40 @@ fn f_sin(x: f32) -> f32 { return f_sin_shifted(x, 0); }
 fn f_cos(x: f32) -> f32 { return f_sin_shifted(x, 1); }
 fn f_tan(x: f32) -> f32 { return f_sin_shifted(x, 0) / f_sin_shifted(x, 1); }
 
-fn f_fmod(a: f32, b: f32) -> f32 { return a - b * trunc(a / b); }
+// The remainder of a / b exactly, whatever the quotient: long division of the significands, eight bits at a time.
+fn f_fmod(a: f32, b: f32) -> f32 {
+  let s = bitcast<u32>(a) & 0x80000000u;
+  let x = bitcast<u32>(a) & 0x7fffffffu;
+  let y = bitcast<u32>(b) & 0x7fffffffu;
+  if (x >= 0x7f800000u || y > 0x7f800000u || y == 0u) {
+    let zero = bitcast<f32>(x & 0u);
+    return zero / zero;
+  }
+  if (x < y) { return a; }
+  // value = m * 2^(e - 150), e >= 1
+  var m = (x & 0x7fffffu) | select(0u, 0x800000u, x >= 0x800000u);
+  let d = (y & 0x7fffffu) | select(0u, 0x800000u, y >= 0x800000u);
+  let e = max(y >> 23u, 1u);
+  var left = max(x >> 23u, 1u) - e;
+  m = m % d;
+  while (left > 0u) {
+    let k = min(left, 8u);
+    m = (m << k) % d;
+    left -= k;
+  }
+  if (m == 0u) { return bitcast<f32>(s); }
+  let up = min(countLeadingZeros(m) - 8u, e - 1u);
+  m = m << up;
+  return bitcast<f32>(s | select(m, ((e - up) << 23u) | (m & 0x7fffffu), m >= 0x800000u));
+}
+// With the sign of b, as Python's %; a zero too.
+fn f_mod(a: f32, b: f32) -> f32 {
+  let r = f_fmod(a, b);
+  if (nan_of(r)) { return r; }
+  let s = bitcast<u32>(b) & 0x80000000u;
+  if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(s); }
+  return select(r, r + b, (bitcast<u32>(r) & 0x80000000u) != s);
+}
 fn f_sign(x: f32) -> f32 { return select(select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0), x, nan_of(x)); }
 fn f_rsqrt(x: f32) -> f32 { return 1.0 / sqrt(x); }
 fn f_log(x: f32) -> f32 {
@@ -194,6 +227,25 @@ fn round_bf16(x: f32) -> f32 {
   return bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u);
 }
 
+// The bits of an F16 that a register holds, and back.
+fn f16_bits(x: f32) -> u32 {
+  let b = bitcast<u32>(round_f16(x));
+  let s = (b >> 16u) & 0x8000u;
+  let a = b & 0x7fffffffu;
+  if (a > 0x7f800000u) { return s | 0x7e00u | ((a >> 13u) & 0x3ffu); }
+  if (a == 0x7f800000u) { return s | 0x7c00u; }
+  if (a >= 0x38800000u) { return s | ((a - 0x38000000u) >> 13u); }
+  return s | u32(bitcast<f32>(a) * 16777216.0);  // a denormal: a multiple of 2^-24
+}
+fn f16_from_bits(bits: u32) -> f32 {
+  let s = (bits & 0x8000u) << 16u;
+  let e = (bits >> 10u) & 31u;
+  let m = bits & 0x3ffu;
+  if (e == 31u) { return bitcast<f32>(s | 0x7f800000u | (m << 13u)); }
+  if (e == 0u) { return bitcast<f32>(s | bitcast<u32>(f32(m) * 5.9604645e-8)); }
+  return bitcast<f32>(s | ((e + 112u) << 23u) | (m << 13u));
+}
+
 // Casts to integers truncate, saturate and give 0 for NaN.
 fn i32_from_f32(x: f32, low: i32, high: i32) -> i32 {
   if (nan_of(x)) { return 0; }
@@ -224,6 +276,22 @@ fn u_pow(base: u32, exponent: u32) -> u32 {
     b *= b;
   }
   return r;
+}
+// A zero divisor gives 0, the smallest integer / -1 wraps: neither is defined in all compilers.
+fn i_div(a: i32, b: i32) -> i32 {
+  if (b == 0) { return 0; }
+  if (b == -1) { return -a; }
+  return a / b;
+}
+fn u_div(a: u32, b: u32) -> u32 { return select(a / max(b, 1u), 0u, b == 0u); }
+fn i_fmod(a: i32, b: i32) -> i32 {
+  if (b == 0 || b == -1) { return 0; }
+  return a % b;
+}
+fn u_fmod(a: u32, b: u32) -> u32 { return select(a % max(b, 1u), 0u, b == 0u); }
+fn i_mod(a: i32, b: i32) -> i32 {
+  let r = i_fmod(a, b);
+  return select(r, r + b, r != 0 && (r < 0) != (b < 0));
 }
 fn i_shl(x: i32, n: i32) -> i32 { return select(x << (u32(n) & 31u), 0, n < 0 || n >= 32); }
 fn u_shl(x: u32, n: u32) -> u32 { return select(x << (n & 31u), 0u, n >= 32u); }

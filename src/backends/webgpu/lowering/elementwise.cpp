@@ -2,204 +2,45 @@
 // operands; sizes are parameters, so that a kernel is compiled once for all shapes.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
+#include "backends/webgpu/lowering/elementwise_text.h"
 #include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/movement.h"
 #include "rlx/ops.h"
 
 namespace rlx::webgpu {
 
 namespace {
 
-// A row per op: WGSL on operands $a, $b, $c in registers. Floats are f32 there, integers i32 or u32, Bool bool.
-struct ExpressionRow {
-  const OpDef* op;
-  std::string_view on_float, on_int, on_uint, on_bool;  // by the dtype of operand 0; empty: the host runs it
-  bool wraps = false;                                   // narrow integers may overflow
-};
-
-// clang-format off
-const ExpressionRow kRows[] = {
-    {&ops::abs, "abs($a)", "abs($a)", "", "", true},
-    {&ops::acos, "f_acos($a)"},
-    {&ops::acosh, "f_acosh($a)"},
-    {&ops::add, "$a + $b", "$a + $b", "$a + $b", "", true},
-    {&ops::asin, "f_asin($a)"},
-    {&ops::asinh, "f_asinh($a)"},
-    {&ops::atan, "f_atan($a)"},
-    {&ops::atanh, "f_atanh($a)"},
-    {&ops::bit_and, "", "$a & $b", "$a & $b", "$a && $b"},
-    {&ops::bit_not, "", "~$a", "~$a", "!$a", true},
-    {&ops::bit_or, "", "$a | $b", "$a | $b", "$a || $b"},
-    {&ops::bit_xor, "", "$a ^ $b", "$a ^ $b", "$a != $b"},
-    {&ops::ceil, "ceil($a)"},
-    {&ops::cos, "f_cos($a)"},
-    {&ops::cosh, "f_cosh($a)"},
-    {&ops::div, "$a / $b", "$a / select($b, 1, $b == 0)", "$a / max($b, 1u)", "", true},
-    {&ops::eq, "f_eq($a, $b)", "$a == $b", "$a == $b", "$a == $b"},
-    {&ops::erf, "f_erf($a)"},
-    {&ops::exp, "f_exp($a)"},
-    {&ops::floor, "floor($a)"},
-    {&ops::ge, "$a >= $b", "$a >= $b", "$a >= $b", ""},
-    {&ops::gelu, "f_gelu($a)"},
-    {&ops::gelu_approx, "f_gelu_approx($a)"},
-    {&ops::gt, "$a > $b", "$a > $b", "$a > $b", ""},
-    {&ops::is_nan, "nan_of($a)"},
-    {&ops::le, "$a <= $b", "$a <= $b", "$a <= $b", ""},
-    {&ops::log, "f_log($a)"},
-    {&ops::lt, "$a < $b", "$a < $b", "$a < $b", ""},
-    {&ops::max, "f_max($a, $b)", "max($a, $b)", "max($a, $b)", ""},
-    {&ops::min, "f_min($a, $b)", "min($a, $b)", "min($a, $b)", ""},
-    {&ops::mul, "$a * $b", "$a * $b", "$a * $b", "", true},
-    {&ops::ne, "!f_eq($a, $b)", "$a != $b", "$a != $b", "$a != $b"},
-    {&ops::neg, "-$a", "-$a", "", "", true},
-    {&ops::pow, "f_pow($a, $b)", "i_pow($a, $b)", "u_pow($a, $b)", "", true},
-    {&ops::relu, "f_relu($a)", "max($a, 0)", "", ""},
-    {&ops::round, "round($a)"},
-    {&ops::rsqrt, "f_rsqrt($a)"},
-    {&ops::shift_left, "", "i_shl($a, $b)", "u_shl($a, $b)", "", true},
-    {&ops::shift_right, "", "i_shr($a, $b)", "u_shr($a, $b)", ""},
-    {&ops::sigmoid, "f_sigmoid($a)"},
-    {&ops::sign, "f_sign($a)", "sign($a)", "min($a, 1u)", ""},
-    {&ops::silu, "f_silu($a)"},
-    {&ops::sin, "f_sin($a)"},
-    {&ops::sinh, "f_sinh($a)"},
-    {&ops::sqrt, "sqrt($a)"},
-    {&ops::sub, "$a - $b", "$a - $b", "$a - $b", "", true},
-    {&ops::tan, "f_tan($a)"},
-    {&ops::tanh, "f_tanh($a)"},
-};
-// clang-format on
-
-const ExpressionRow* find_row(const OpDef& op) {
-  for (const ExpressionRow& row : kRows)
-    if (row.op == &op) return &row;
-  return nullptr;
+// The node's chain: a region's own, or of one step.
+std::optional<ChainText> text_of(const OpDef& op, const Attrs& attrs, std::span<const DType> inputs) {
+  if (&op == &ops::elementwise_region) return chain_text(attrs.as<ops::ElementwiseRegionAttrs>().chain, inputs);
+  if (&op == &ops::batch_elementwise_region)
+    return chain_text(attrs.as<ops::BatchElementwiseRegionAttrs>().chain, inputs);
+  return op_text(op, attrs, inputs);
 }
 
-// What a dtype is in a register.
-std::string_view register_type(DType dtype) {
-  if (dtype == DType::Bool) return "bool";
-  if (is_float(dtype)) return "f32";
-  return is_signed(dtype) ? "i32" : "u32";
+// Which operand is doubled in height and width before the chain reads it; -1: none.
+int64_t resized_input(const OpDef& op, const Attrs& attrs) {
+  const auto input = [](const auto& a) { return a.prologue == ops::RegionPrologue::kNone ? -1 : a.prologue_input; };
+  if (&op == &ops::elementwise_region) return input(attrs.as<ops::ElementwiseRegionAttrs>());
+  if (&op == &ops::batch_elementwise_region) return input(attrs.as<ops::BatchElementwiseRegionAttrs>());
+  return -1;
 }
 
-std::string_view expression_of(const ExpressionRow& row, DType dtype) {
-  if (dtype == DType::Bool) return row.on_bool;
-  if (is_float(dtype)) return row.on_float;
-  if (is_int(dtype)) return is_signed(dtype) ? row.on_int : row.on_uint;
-  return {};
-}
-
-std::string fill(std::string_view expression, const std::vector<std::string>& operands) {
-  std::string out;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    if (expression[i] != '$') {
-      out += expression[i];
-      continue;
-    }
-    out += operands[static_cast<size_t>(expression[++i] - 'a')];
+// The last two axes as pairs: [.., 2 h, 2 w] is [.., h, 2, w, 2], and what is doubled there [.., h, 1, w, 1].
+std::vector<int64_t> in_pairs(const std::vector<int64_t>& sizes, size_t rank, bool doubled) {
+  std::vector<int64_t> out(rank - sizes.size(), 1);
+  out.insert(out.end(), sizes.begin(), sizes.end());
+  const int64_t h = out[rank - 2], w = out[rank - 1];
+  out.resize(rank - 2);
+  for (const int64_t n : {h, w}) {
+    const bool split = !doubled && n != 1;
+    out.push_back(split ? n / 2 : n);
+    out.push_back(split ? 2 : 1);
   }
   return out;
-}
-
-// The low bits of a narrow integer, as its dtype has them.
-std::string wrap(const std::string& x, DType dtype) {
-  switch (dtype) {
-    case DType::I8: return str("((", x, ") << 24u) >> 24u");
-    case DType::I16: return str("((", x, ") << 16u) >> 16u");
-    case DType::U8: return str("(", x, ") & 0xffu");
-    case DType::U16: return str("(", x, ") & 0xffffu");
-    default: return x;
-  }
-}
-
-std::string cast_text(const std::string& x, DType from, DType to) {
-  if (from == to) return x;
-  // A step in half precision may carry more digits in its register: what leaves it is rounded.
-  if (from == DType::F16) return cast_text(str("round_f16(", x, ")"), DType::F32, to);
-  if (from == DType::BF16) return cast_text(str("round_bf16(", x, ")"), DType::F32, to);
-  if (to == DType::Bool && is_float(from)) return str("bool_of(", x, ")");
-  if (to == DType::Bool) return str("(", x, ") != ", register_type(from), "(0)");
-  if (is_float(to)) {
-    const std::string wide = is_float(from)        ? x
-                             : from == DType::Bool ? str("select(0.0, 1.0, ", x, ")")
-                                                   : str("f32(", x, ")");
-    if (to == DType::F16) return str("round_f16(", wide, ")");
-    if (to == DType::BF16) return str("round_bf16(", wide, ")");
-    return wide;
-  }
-  const std::string_view type = register_type(to);
-  if (from == DType::Bool) return str("select(", type, "(0), ", type, "(1), ", x, ")");
-  if (is_float(from)) {
-    switch (to) {
-      case DType::I8: return str("i32_from_f32(", x, ", -128, 127)");
-      case DType::I16: return str("i32_from_f32(", x, ", -32768, 32767)");
-      case DType::U8: return str("u32_from_f32(", x, ", 255u)");
-      case DType::U16: return str("u32_from_f32(", x, ", 65535u)");
-      case DType::U32:
-      case DType::U64: return str("u32_from_f32(", x, ", 4294967295u)");
-      default: return str("i32_from_f32(", x, ", i32(-2147483647 - 1), 2147483647)");
-    }
-  }
-  const std::string same = register_type(from) == type ? x : str("bitcast<", type, ">(", x, ")");
-  return wrap(same, to);
-}
-
-// A chain on inputs of known dtypes as the body of a WGSL function of i0, i1, …; empty when a step has no expression.
-struct ChainText {
-  std::string body;
-  DType result = DType::F32;
-};
-std::optional<ChainText> chain_text(const Chain& chain, std::span<const DType> inputs) {
-  ChainText out;
-  std::vector<DType> steps;
-  for (const ChainStep& step : chain) {
-    std::vector<std::string> operands;
-    std::vector<DType> dtypes;
-    for (const ChainOperand& o : step.operands) {
-      operands.push_back(str(o.is_step ? "s" : "i", o.index));
-      dtypes.push_back(o.is_step ? steps[static_cast<size_t>(o.index)] : inputs[static_cast<size_t>(o.index)]);
-    }
-    for (const DType d : dtypes)
-      if (d == DType::F64 || is_complex(d)) return std::nullopt;
-    DType result = dtypes[0];
-    std::string text;
-    if (step.op == &ops::cast) {
-      result = step.to.value_or(dtypes[0]);
-      if (result == DType::F64 || is_complex(result)) return std::nullopt;
-      text = cast_text(operands[0], dtypes[0], result);
-    } else if (step.op == &ops::where) {
-      result = dtypes[1];
-      text = str("select(", operands[2], ", ", operands[1], ", ", cast_text(operands[0], dtypes[0], DType::Bool), ")");
-    } else {
-      const ExpressionRow* row = find_row(*step.op);
-      const std::string_view expression = row ? expression_of(*row, dtypes[0]) : std::string_view();
-      if (expression.empty()) return std::nullopt;
-      const bool compares = step.op == &ops::eq || step.op == &ops::ne || step.op == &ops::lt || step.op == &ops::le ||
-                            step.op == &ops::gt || step.op == &ops::ge || step.op == &ops::is_nan;
-      if (compares) result = DType::Bool;
-      text = fill(expression, operands);
-      if (row->wraps) text = wrap(text, dtypes[0]);
-    }
-    out.body += str("  let s", steps.size(), " = ", text, ";\n");
-    steps.push_back(result);
-  }
-  out.result = steps.back();
-  out.body += str("  return s", steps.size() - 1, ";\n");
-  return out;
-}
-
-// The node as a chain: a region's own, or of one step.
-std::optional<Chain> chain_of(const OpDef& op, const Attrs& attrs, size_t num_inputs) {
-  if (&op == &ops::elementwise_region) {
-    const auto& a = attrs.as<ops::ElementwiseRegionAttrs>();
-    if (a.prologue != ops::RegionPrologue::kNone) return std::nullopt;
-    return a.chain;
-  }
-  ChainStep step{.op = &op};
-  for (size_t i = 0; i < num_inputs; ++i) step.operands.push_back({false, static_cast<int32_t>(i)});
-  if (&op == &ops::cast) step.to = attrs.as<ops::CastAttrs>().to;
-  return Chain{step};
 }
 
 // How an operand is read for the elements of the result.
@@ -263,55 +104,35 @@ Layout merge_axes(const std::vector<int64_t>& result, const std::vector<std::vec
   return layout;
 }
 
-// Generated Params: a name and a word each, in order.
-struct Fields {
-  std::string text;
-  std::vector<uint32_t> words;
-  void add(const std::string& name, int64_t value) {
-    text += str("  ", name, ": u32,\n");
-    words.push_back(to_u32(value));
-  }
-};
-
-std::string load_text(std::string_view x, DType dtype) {
-  if (dtype == DType::Bool) return str("(", x, " != 0u)");
-  if (is_float(dtype)) return str("f32(", x, ")");
-  return std::string(x);
-}
-
-}  // namespace
-
-bool elementwise_supports(const LowerSignature& s, const Device& device) {
-  const auto chain = chain_of(s.op, s.attrs, s.inputs.size());
-  if (!chain || s.inputs.size() + 1 > device.limits().storage_bindings) return false;
-  std::vector<DType> dtypes;
-  for (const TensorType& t : s.inputs) {
-    if (t.dtype == DType::F64 || is_complex(t.dtype)) return false;
-    dtypes.push_back(t.dtype);
-  }
-  return chain_text(*chain, dtypes).has_value();
-}
-
-void lower_elementwise(LowerCall& call) {
-  const Chain chain = *chain_of(call.op(), call.raw_attrs(), static_cast<size_t>(call.num_inputs()));
-  const auto inputs = static_cast<size_t>(call.num_inputs());
+// The chain on some of the node's operands; the result's elements start at `first` of its value.
+void emit_chain(LowerCall& call, std::span<const int64_t> inputs, std::vector<int64_t> result, int64_t first,
+                bool active) {
+  const size_t count = inputs.size();
   std::vector<DType> dtypes;
   std::vector<std::vector<int64_t>> sizes;
   std::vector<Operand> operands;
-  for (size_t i = 0; i < inputs; ++i) {
-    dtypes.push_back(call.input_type(static_cast<int64_t>(i)).dtype);
-    sizes.push_back(call.input_type(static_cast<int64_t>(i)).shape.sizes());
-    operands.push_back(call.read(static_cast<int64_t>(i)));
+  for (const int64_t i : inputs) {
+    dtypes.push_back(call.input_type(i).dtype);
+    sizes.push_back(call.input_type(i).shape.sizes());
+    operands.push_back(call.read(i));
   }
-  const std::vector<int64_t> result = call.output_type(0).shape.sizes();
+  const auto text = text_of(call.op(), call.raw_attrs(), dtypes);
+  const DType out_dtype = call.output_type(0).dtype;
+  RLX_ASSERT(text.has_value() && text->result == out_dtype);
+  const int64_t n = product(std::span<const int64_t>(result));
+  if (const int64_t resized = resized_input(call.op(), call.raw_attrs()); resized >= 0) {
+    const size_t rank = result.size();
+    for (size_t i = 0; i < count; ++i) sizes[i] = in_pairs(sizes[i], rank, static_cast<int64_t>(i) == resized);
+    result = in_pairs(result, rank, false);
+  }
   Layout layout = merge_axes(result, sizes);
   operands.push_back(call.write(0));
-  const int64_t n = call.output_type(0).shape.num_elements();
   const size_t rank = layout.sizes.size();
 
   // Four elements per thread, where the innermost axis is made of fours. (A temporary's start is always aligned.)
-  const bool by_four = layout.sizes.back() % 4 == 0 && call.starts_at_multiple_of(operands.back(), 16);
-  for (size_t i = 0; i < inputs; ++i) {
+  const bool by_four = layout.sizes.back() % 4 == 0 && first % 4 == 0 && !text->is_complex &&
+                       call.starts_at_multiple_of(operands.back(), 16);
+  for (size_t i = 0; i < count; ++i) {
     Access& a = layout.operands[i];
     a.vector =
         by_four && a.reads != Reads::kScalar && a.strides.back() == 1 && call.starts_at_multiple_of(operands[i], 16);
@@ -320,14 +141,14 @@ void lower_elementwise(LowerCall& call) {
   const bool strided = std::any_of(layout.operands.begin(), layout.operands.end(),
                                    [](const Access& a) { return a.reads == Reads::kStrided; });
 
-  Fields fields;
+  ParamFields fields;
   fields.add("n", by_four ? n / 4 : n);
   if (strided)
     for (size_t k = 1; k < rank; ++k)
       fields.add(str("d", k), by_four && k + 1 == rank ? layout.sizes[k] / 4 : layout.sizes[k]);
   std::string declarations, loads;
   const std::string_view lanes[] = {"x", "y", "z", "w"};
-  for (size_t i = 0; i < inputs; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Access& a = layout.operands[i];
     const std::string_view element = call.element(operands[i]);
     const std::string type = a.vector ? str("vec4<", element, ">") : std::string(element);
@@ -363,29 +184,30 @@ void lower_elementwise(LowerCall& call) {
       loads += ");\n";
     }
   }
-  const DType out_dtype = call.output_type(0).dtype;
   const std::string_view out_element = call.element(operands.back());
-  declarations += str("@group(0) @binding(", inputs, ") var<storage, read_write> y: array<",
+  declarations += str("@group(0) @binding(", count, ") var<storage, read_write> y: array<",
                       by_four ? str("vec4<", out_element, ">") : std::string(out_element), ">;\n");
   fields.add("y_base", 0);
-  declarations += str("@group(0) @binding(", inputs + 1, ") var<uniform> p: Params;\n");
+  std::string y_at = "p.y_base + i";
+  if (first != 0) {
+    fields.add("y_first", by_four ? first / 4 : first);
+    y_at += " + p.y_first";
+  }
+  declarations += str("@group(0) @binding(", count + 1, ") var<uniform> p: Params;\n");
 
-  const auto text = chain_text(chain, dtypes);
-  RLX_ASSERT(text.has_value() && text->result == out_dtype);
   std::string arguments;
-  for (size_t i = 0; i < inputs; ++i) arguments += str(i ? ", " : "", "i", i, ": ", register_type(dtypes[i]));
+  for (size_t i = 0; i < count; ++i) arguments += str(i ? ", " : "", "i", i, ": ", register_type(dtypes[i]));
   const auto apply = [&](int lane) {
     std::string list;
-    for (size_t i = 0; i < inputs; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const Access& a = layout.operands[i];
       const bool varies = a.reads == Reads::kFull || (a.reads == Reads::kStrided && a.strides.back() != 0);
       const std::string x = lane >= 0 && varies ? str("q", i, ".", lanes[lane]) : str("v", i);
       list += str(i ? ", " : "", load_text(x, dtypes[i]));
     }
-    const std::string value = str("chain(", list, ")");
-    return out_dtype == DType::Bool ? str("select(0u, 1u, ", value, ")") : str(out_element, "(", value, ")");
+    return store_text(str("chain(", list, ")"), out_dtype, out_element);
   };
-  std::string source = "// @include \"scalar.wgsl\"\nstruct Params {\n" + fields.text + "}\n" + declarations;
+  std::string source = str(kScalarIncludes, "struct Params {\n", fields.text, "}\n", declarations);
   source += str("fn chain(", arguments, ") -> ", register_type(out_dtype), " {\n", text->body, "}\n");
   source += R"(
 @compute @workgroup_size(256)
@@ -400,19 +222,44 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   }
   source += loads;
   if (by_four)
-    source += str("  y[p.y_base + i] = vec4<", out_element, ">(", apply(0), ", ", apply(1), ", ", apply(2), ", ",
+    source += str("  y[", y_at, "] = vec4<", out_element, ">(", apply(0), ", ", apply(1), ", ", apply(2), ", ",
                   apply(3), ");\n}\n");
   else
-    source += str("  y[p.y_base + i] = ", apply(-1), ";\n}\n");
+    source += str("  y[", y_at, "] = ", apply(-1), ";\n}\n");
 
   const int64_t items = by_four ? n / 4 : n;
   call.emit(
       {.kernel = {.kernel = std::string(call.op().name), .source = std::make_shared<std::string>(std::move(source))},
        .operands = std::move(operands),
-       .params = {std::move(fields.words), {0}},
-       .grid = {.x = {.items = items, .per_group = 256, .active = true}},
-       .extent_safe = true,
+       .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
+       .grid = {.x = {.items = items, .per_group = 256, .active = active}},
+       .extent_safe = active,
        .in_place = true});
+}
+
+}  // namespace
+
+bool elementwise_supports(const LowerSignature& s, const Device& device) {
+  const bool batch = &s.op == &ops::batch_elementwise_region;
+  if (!batch && s.inputs.size() + 1 > device.limits().storage_bindings) return false;
+  std::vector<DType> dtypes;
+  for (const TensorType& t : s.inputs) dtypes.push_back(t.dtype);
+  if (batch) dtypes.resize(1);
+  return text_of(s.op, s.attrs, dtypes).has_value();
+}
+
+void lower_elementwise(LowerCall& call) {
+  std::vector<int64_t> inputs(static_cast<size_t>(call.num_inputs()));
+  std::iota(inputs.begin(), inputs.end(), 0);
+  emit_chain(call, inputs, call.output_type(0).shape.sizes(), 0, call.op().traits.extent != ExtentRule::kNever);
+}
+
+// Slices one after the other, each from its own operand.
+void lower_batch_region(LowerCall& call) {
+  std::vector<int64_t> result = call.output_type(0).shape.sizes();
+  result[0] = 1;
+  const int64_t slice = product(std::span<const int64_t>(result));
+  for (int64_t i = 0; i < call.num_inputs(); ++i) emit_chain(call, std::array{i}, result, i * slice, false);
 }
 
 }  // namespace rlx::webgpu

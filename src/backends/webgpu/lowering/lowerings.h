@@ -6,7 +6,14 @@
 namespace rlx::webgpu {
 
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
+void lower_batch_region(LowerCall& call);
+void lower_concat(LowerCall& call);
 void lower_elementwise(LowerCall& call);
+void lower_expand(LowerCall& call);
+void lower_narrow(LowerCall& call);
+void lower_resize_nearest_2x(LowerCall& call);
+void lower_slice(LowerCall& call);
 void lower_softmax(LowerCall& call);
+void lower_transpose(LowerCall& call);
 
 }  // namespace rlx::webgpu

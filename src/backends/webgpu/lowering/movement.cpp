@@ -1,0 +1,266 @@
+#include "backends/webgpu/lowering/movement.h"
+
+#include <algorithm>
+#include <array>
+
+#include "wgsl/zeros.h"
+
+namespace rlx::webgpu {
+
+std::vector<int64_t> row_major_strides(std::span<const int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t k = sizes.size(); k-- > 0; stride *= sizes[k]) strides[k] = stride;
+  return strides;
+}
+
+Movement merge_axes(Movement m) {
+  Movement out{.from_first = m.from_first, .to_first = m.to_first};
+  for (size_t k = 0; k < m.sizes.size(); ++k) {
+    if (m.sizes[k] == 1) continue;
+    const bool merges = !out.sizes.empty() && out.from_strides.back() == m.from_strides[k] * m.sizes[k] &&
+                        out.to_strides.back() == m.to_strides[k] * m.sizes[k];
+    if (merges) {
+      out.sizes.back() *= m.sizes[k];
+      out.from_strides.back() = m.from_strides[k];
+      out.to_strides.back() = m.to_strides[k];
+      continue;
+    }
+    out.sizes.push_back(m.sizes[k]);
+    out.from_strides.push_back(m.from_strides[k]);
+    out.to_strides.push_back(m.to_strides[k]);
+  }
+  if (out.sizes.empty()) {
+    out.sizes = {1};
+    out.from_strides = out.to_strides = {1};
+  }
+  return out;
+}
+
+int64_t element_bytes_of(Storage storage) { return storage == Storage::kF16 ? 2 : storage == Storage::kC64 ? 8 : 4; }
+
+Unit widest_unit(const LowerCall& call, std::span<const Operand> operands, std::span<const int64_t> multiples) {
+  const int64_t size = element_bytes_of(call.storage(operands[0]));
+  for (const int64_t bytes : {16, 8, 4}) {
+    if (bytes < size) break;
+    const int64_t elements = bytes / size;
+    bool fits = std::all_of(multiples.begin(), multiples.end(), [&](int64_t m) { return m % elements == 0; });
+    for (const Operand& o : operands) fits = fits && call.starts_at_multiple_of(o, bytes);
+    if (fits) return {bytes == 16 ? "vec4<u32>" : bytes == 8 ? "vec2<u32>" : "u32", elements};
+  }
+  return {"f16", 1};
+}
+
+void ParamFields::add(const std::string& name, int64_t value) {
+  if (value < -INT64_C(0x80000000)) to_u32(value);  // throws
+  text += str("  ", name, ": u32,\n");
+  words.push_back(value < 0 ? static_cast<uint32_t>(static_cast<int32_t>(value)) : to_u32(value));
+}
+
+void emit_zeros(LowerCall& call, Operand to, int64_t elements) {
+  // A result starts at its root and is rounded up to words.
+  const int64_t bytes = (elements * element_bytes_of(call.storage(to)) + 3) / 4 * 4;
+  const bool wide = bytes % 16 == 0;
+  const int64_t n = bytes / (wide ? 16 : 4);
+  call.emit({.kernel = {"zeros", {{"T", wide ? "vec4<u32>" : "u32"}}},
+             .operands = {to},
+             .params = wgsl::zeros::Params{.n = to_u32(n)},
+             .grid = {.x = {.items = n, .per_group = 256}},
+             .extent_safe = true},
+            "zeros");
+}
+
+namespace {
+
+constexpr int64_t kTile = 32;    // side of a tile of transpose
+constexpr int64_t kTileMin = 8;  // narrower axes leave most of a tile empty
+
+// " + c0 * p.x_s0 + …": adds the strides to the Params.
+std::string offset_text(ParamFields& fields, std::string_view name, const std::vector<int64_t>& strides,
+                        std::span<const size_t> axes) {
+  std::string out;
+  for (const size_t k : axes) {
+    if (strides[k] == 0) continue;
+    if (strides[k] == 1) {
+      out += str(" + c", k);
+      continue;
+    }
+    fields.add(str(name, "_s", k), strides[k]);
+    out += str(" + c", k, " * p.", name, "_s", k);
+  }
+  return out;
+}
+
+// Coordinates c<k> of the axes, the last one fastest, out of the number `r`.
+std::string coordinate_text(ParamFields& fields, const std::vector<int64_t>& sizes, std::span<const size_t> axes) {
+  std::string out;
+  for (size_t a = axes.size(); a-- > 1;) {
+    const size_t k = axes[a];
+    fields.add(str("d", k), sizes[k]);
+    out += str("  let q", k, " = r / p.d", k, ";\n  let c", k, " = r - q", k, " * p.d", k, ";\n  r = q", k, ";\n");
+  }
+  if (!axes.empty()) out += str("  let c", axes[0], " = r;\n");
+  return out;
+}
+
+std::string bindings_text(std::string_view from, std::string_view to) {
+  return str("@group(0) @binding(0) var<storage, read> x: array<", from, ">;\n",
+             "@group(0) @binding(1) var<storage, read_write> y: array<", to, ">;\n",
+             "@group(0) @binding(2) var<uniform> p: Params;\n");
+}
+
+// One thread per unit.
+void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool active) {
+  const size_t rank = m.sizes.size();
+  std::string x_type, y_type, value;
+  int64_t width = 1;  // elements of a unit
+  if (m.to_strides.back() == 1 && m.from_strides.back() == 1) {
+    std::vector<int64_t> multiples = {m.sizes.back(), m.from_first, m.to_first};
+    multiples.insert(multiples.end(), m.from_strides.begin(), m.from_strides.end() - 1);
+    multiples.insert(multiples.end(), m.to_strides.begin(), m.to_strides.end() - 1);
+    const Unit unit = widest_unit(call, std::array{from, to}, multiples);
+    width = unit.elements;
+    x_type = y_type = unit.type;
+    value = "x[at]";
+  } else {
+    const int64_t size = element_bytes_of(call.storage(from));
+    x_type = y_type = size == 2 ? "f16" : size == 8 ? "vec2<u32>" : "u32";
+    value = "x[at]";
+    // One element for many: four are stored at once.
+    bool by_four = m.to_strides.back() == 1 && m.from_strides.back() == 0 && size <= 4 && m.sizes.back() % 4 == 0 &&
+                   m.to_first % 4 == 0 && call.starts_at_multiple_of(to, 4 * size);
+    for (size_t k = 0; k + 1 < rank; ++k) by_four = by_four && m.to_strides[k] % 4 == 0;
+    if (by_four) {
+      y_type = str("vec4<", x_type, ">");
+      value = str(y_type, "(x[at])");
+      width = 4;
+      for (size_t k = 0; k + 1 < rank; ++k) m.to_strides[k] /= 4;
+      m.to_first /= 4;
+      m.sizes.back() /= 4;
+    }
+  }
+  if (x_type == y_type && width > 1) {
+    for (size_t k = 0; k + 1 < rank; ++k) {
+      m.from_strides[k] /= width;
+      m.to_strides[k] /= width;
+    }
+    m.from_first /= width;
+    m.to_first /= width;
+    m.sizes.back() /= width;
+  }
+  const int64_t n = product(std::span<const int64_t>(m.sizes));
+  ParamFields fields;
+  fields.add("n", n);
+  std::vector<size_t> axes(rank);
+  for (size_t k = 0; k < rank; ++k) axes[k] = k;
+  const bool dense = m.to_strides == row_major_strides(m.sizes);
+  const std::string coordinates = coordinate_text(fields, m.sizes, axes);
+  std::string read = offset_text(fields, "x", m.from_strides, axes);
+  std::string write = dense ? std::string(" + i") : offset_text(fields, "y", m.to_strides, axes);
+  if (m.from_first != 0) {
+    fields.add("x_first", m.from_first);
+    read += " + p.x_first";
+  }
+  if (m.to_first != 0) {
+    fields.add("y_first", m.to_first);
+    write += " + p.y_first";
+  }
+  fields.add("x_base", 0);
+  fields.add("y_base", 0);
+  std::string source = "struct Params {\n" + fields.text + "}\n" + bindings_text(x_type, y_type);
+  source += R"(
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = id.x + id.y * groups.x * 256u;
+  if (i >= p.n) { return; }
+  var r = i;
+)";
+  source += coordinates;
+  source += str("  let at = p.x_base", read, ";\n  y[p.y_base", write, "] = ", value, ";\n}\n");
+  call.emit({.kernel = {.kernel = "copy", .source = std::make_shared<std::string>(std::move(source))},
+             .operands = {from, to},
+             .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
+             .grid = {.x = {.items = n, .per_group = 256, .active = active}},
+             .extent_safe = active});
+}
+
+// The operand's innermost axis `in` is not the result's: tiles through workgroup memory, so that both sides are
+// accessed in runs. One workgroup per tile.
+void emit_tiles(LowerCall& call, Operand from, Operand to, const Movement& m, size_t in, bool active) {
+  const size_t out = m.sizes.size() - 1;
+  std::vector<size_t> others;
+  for (size_t k = 0; k < m.sizes.size(); ++k)
+    if (k != in && k != out) others.push_back(k);
+  const int64_t size = element_bytes_of(call.storage(from));
+  const std::string type = size == 2 ? "f16" : size == 8 ? "vec2<u32>" : "u32";
+  int64_t rest = 1;
+  for (const size_t k : others) rest *= m.sizes[k];
+  const auto tiles = [](int64_t n) { return (n + kTile - 1) / kTile; };
+  const int64_t in_tiles = tiles(m.sizes[in]), out_tiles = tiles(m.sizes[out]);
+  ParamFields fields;
+  fields.add("rest", rest);
+  fields.add("in_size", m.sizes[in]);
+  fields.add("out_size", m.sizes[out]);
+  fields.add("in_tiles", in_tiles);
+  fields.add("out_tiles", out_tiles);
+  fields.add("in_step", m.to_strides[in]);      // of the result along the operand's innermost axis
+  fields.add("out_step", m.from_strides[out]);  // of the operand along the result's
+  fields.add("x_first", m.from_first);
+  fields.add("y_first", m.to_first);
+  const std::string coordinates = coordinate_text(fields, m.sizes, others);
+  const std::string read = offset_text(fields, "x", m.from_strides, others),
+                    write = offset_text(fields, "y", m.to_strides, others);
+  fields.add("x_base", 0);
+  fields.add("y_base", 0);
+  std::string source = "struct Params {\n" + fields.text + "}\n" + bindings_text(type, type);
+  source += str("var<workgroup> tile: array<", type, ", 1056>;  // 32 rows of 32, and a column against conflicts\n");
+  source += R"(
+@compute @workgroup_size(32, 8)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_id) local: vec3u) {
+  var r = group.x + group.y * groups.x;
+  let in_first = (r % p.in_tiles) * 32u;
+  r = r / p.in_tiles;
+  let out_first = (r % p.out_tiles) * 32u;
+  r = r / p.out_tiles;
+  if (r >= p.rest) { return; }
+)";
+  source += coordinates;
+  source += str("  let x_at = p.x_base + p.x_first", read, ";\n  let y_at = p.y_base + p.y_first", write, ";\n");
+  source += R"(
+  let column = in_first + local.x;
+  for (var k = local.y; k < 32u; k += 8u) {
+    let o = out_first + k;
+    if (o < p.out_size && column < p.in_size) { tile[k * 33u + local.x] = x[x_at + o * p.out_step + column]; }
+  }
+  workgroupBarrier();
+  let o = out_first + local.x;
+  for (var k = local.y; k < 32u; k += 8u) {
+    let c = in_first + k;
+    if (o < p.out_size && c < p.in_size) { y[y_at + c * p.in_step + o] = tile[local.x * 33u + k]; }
+  }
+}
+)";
+  // With the outermost axis among the others, fewer of them are done.
+  const bool cut = active && !others.empty() && others[0] == 0;
+  call.emit({.kernel = {.kernel = "transpose_tile", .source = std::make_shared<std::string>(std::move(source))},
+             .operands = {from, to},
+             .params = {std::move(fields.words), cut ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
+             .grid = {.x = {.items = in_tiles * out_tiles * rest, .active = cut}},
+             .extent_safe = cut});
+}
+
+}  // namespace
+
+void emit_movement(LowerCall& call, Operand from, Operand to, Movement movement, bool active) {
+  const Movement m = merge_axes(std::move(movement));
+  if (product(std::span<const int64_t>(m.sizes)) == 0) return;
+  const size_t last = m.sizes.size() - 1;
+  for (size_t k = 0; k < last; ++k)
+    if (m.from_strides[k] == 1 && m.to_strides[last] == 1 && m.from_strides[last] > 1 && m.sizes[k] >= kTileMin &&
+        m.sizes[last] >= kTileMin)
+      return emit_tiles(call, from, to, m, k, active);
+  emit_units(call, from, to, m, active);
+}
+
+}  // namespace rlx::webgpu
