@@ -12,7 +12,8 @@ fn f_eq(a: f32, b: f32) -> bool { return a == b && !nan_of(a) && !nan_of(b); }
 
 fn f_max(a: f32, b: f32) -> f32 { return select(select(b, a, a > b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
 fn f_min(a: f32, b: f32) -> f32 { return select(select(b, a, a < b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
-fn f_relu(x: f32) -> f32 { return select(x, 0.0, x < 0.0); }
+// The compiler may make max(x, 0) of x < 0 ? 0 : x, which drops NaN: that one is put back.
+fn f_relu(x: f32) -> f32 { return select(select(x, 0.0, x < 0.0), x, nan_of(x)); }
 
 // exp is taken of clamped arguments: some compilers give NaN beyond.
 fn f_exp(x: f32) -> f32 { return select(exp(x), x, nan_of(x)); }
@@ -168,13 +169,25 @@ fn f_mod(a: f32, b: f32) -> f32 {
   if ((bitcast<u32>(r) & 0x7fffffffu) == 0u) { return bitcast<f32>(s); }
   return select(r, r + b, (bitcast<u32>(r) & 0x80000000u) != s);
 }
-fn f_sign(x: f32) -> f32 { return select(select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0), x, nan_of(x)); }
-fn f_rsqrt(x: f32) -> f32 { return 1.0 / sqrt(x); }
+// Signs by bits: denormals count.
+fn f_sign(x: f32) -> f32 {
+  let bits = bitcast<u32>(x);
+  if ((bits & 0x7fffffffu) == 0u) { return 0.0; }
+  return select(select(1.0, -1.0, bits >= 0x80000000u), x, nan_of(x));
+}
+// GPUs take a denormal for 0: its bits * 2^-149.
+fn f_sqrt(x: f32) -> f32 {
+  let bits = bitcast<u32>(x);
+  if (bits != 0u && bits < 0x00800000u) { return sqrt(f32(bits) * 2.0) * 2.6469780e-23; }
+  let zero = bitcast<f32>(bits & 0u);
+  return select(sqrt(x), select(zero / zero, x, nan_of(x)), bits > 0x80000000u);
+}
+fn f_rsqrt(x: f32) -> f32 { return 1.0 / f_sqrt(x); }
 fn f_log(x: f32) -> f32 {
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
   if ((bitcast<u32>(x) & 0x7fffffffu) == 0u) { return -1.0 / zero; }
-  if (nan_of(x) || x < 0.0) { return select(zero / zero, x, nan_of(x)); }
   let bits = bitcast<u32>(x);
+  if (bits > 0x7f800000u) { return select(zero / zero, x, nan_of(x)); }  // NaN, or below 0
   if (bits < 0x00800000u) { return log(f32(bits)) - 103.27893; }  // a denormal: bits * 2^-149
   return log(x);
 }

@@ -43,6 +43,9 @@ std::vector<int64_t> in_pairs(const std::vector<int64_t>& sizes, size_t rank, bo
   return out;
 }
 
+// From so many items (elements, or fours of them) on a thread computes several.
+constexpr int64_t kManyItems = 1 << 20;
+
 // How an operand is read for the elements of the result.
 enum class Reads {
   kFull,     // element i for element i
@@ -209,12 +212,8 @@ void emit_chain(LowerCall& call, std::span<const int64_t> inputs, std::vector<in
   };
   std::string source = str(kScalarIncludes, "struct Params {\n", fields.text, "}\n", declarations);
   source += str("fn chain(", arguments, ") -> ", register_type(out_dtype), " {\n", text->body, "}\n");
-  source += R"(
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
-)";
+  const std::string out_type = by_four ? str("vec4<", out_element, ">") : std::string(out_element);
+  source += str("fn value(i: u32) -> ", out_type, " {\n");
   if (strided) {
     source += "  var r = i;\n";
     for (size_t k = rank; k-- > 1;) source += str("  let c", k, " = r % p.d", k, ";\n  r = r / p.d", k, ";\n");
@@ -222,17 +221,32 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   }
   source += loads;
   if (by_four)
-    source += str("  y[", y_at, "] = vec4<", out_element, ">(", apply(0), ", ", apply(1), ", ", apply(2), ", ",
-                  apply(3), ");\n}\n");
+    source += str("  return ", out_type, "(", apply(0), ", ", apply(1), ", ", apply(2), ", ", apply(3), ");\n}\n");
   else
-    source += str("  y[", y_at, "] = ", apply(-1), ";\n}\n");
+    source += str("  return ", apply(-1), ";\n}\n");
 
   const int64_t items = by_four ? n / 4 : n;
+  // Large tensors: several elements per thread, all of them loaded before the first is stored, so that more loads are
+  // under way. (The compiler cannot reorder them by itself: the buffers may be the same.)
+  const int64_t per_thread = items >= kManyItems ? 4 : 1;
+  source += R"(
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) lane: u32) {
+)";
+  source += str("  let i = (group.x + group.y * groups.x) * ", per_thread * 256, "u + lane;\n");
+  source += "  if (i >= p.n) { return; }\n";
+  for (int64_t k = 0; k < per_thread; ++k)
+    source += str("  let e", k, " = value(", k == 0 ? std::string("i") : str("min(i + ", k * 256, "u, p.n - 1u)"), ");\n");
+  for (int64_t k = 0; k < per_thread; ++k)
+    source += k == 0 ? str("  y[", y_at, "] = e0;\n")
+                     : str("  if (i + ", k * 256, "u < p.n) { y[", y_at, " + ", k * 256, "u] = e", k, "; }\n");
+  source += "}\n";
   call.emit(
       {.kernel = {.kernel = std::string(call.op().name), .source = std::make_shared<std::string>(std::move(source))},
        .operands = std::move(operands),
        .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
-       .grid = {.x = {.items = items, .per_group = 256, .active = active}},
+       .grid = {.x = {.items = items, .per_group = 256 * per_thread, .active = active}},
        .extent_safe = active,
        .in_place = true});
 }

@@ -85,7 +85,7 @@ const ExpressionRow kRows[] = {
     {&ops::silu, "f_silu($a)"},
     {&ops::sin, "f_sin($a)"},
     {&ops::sinh, "f_sinh($a)"},
-    {&ops::sqrt, "sqrt($a)", "", "", "", false, "c_sqrt($a)"},
+    {&ops::sqrt, "f_sqrt($a)", "", "", "", false, "c_sqrt($a)"},
     {&ops::sub, "$a - $b", "$a - $b", "$a - $b", "", true, "$a - $b"},
     {&ops::tan, "f_tan($a)"},
     {&ops::tanh, "f_tanh($a)"},
