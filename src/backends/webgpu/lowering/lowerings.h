@@ -7,6 +7,16 @@ namespace rlx::webgpu {
 
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
 void lower_elementwise(LowerCall& call);
+bool fused_matmul_bias_act_supports(const LowerSignature& signature, const Device& device);
+void lower_fused_matmul_bias_act(LowerCall& call);
+bool fused_matmul_split_supports(const LowerSignature& signature, const Device& device);
+void lower_fused_matmul_split(LowerCall& call);
+bool grouped_matmul_supports(const LowerSignature& signature, const Device& device);
+void lower_grouped_matmul(LowerCall& call);
+bool matmul_supports(const LowerSignature& signature, const Device& device);
+void lower_matmul(LowerCall& call);
+bool matmul_int_supports(const LowerSignature& signature, const Device& device);
+void lower_matmul_int(LowerCall& call);
 void lower_softmax(LowerCall& call);
 
 }  // namespace rlx::webgpu
