@@ -36,6 +36,16 @@ OP_CASES(fused_matmul_bias_act) {
           EXPECT_TRUE(near(out[0], run(ops::activation_op(activation), {sum})[0], {.rel = 1e-12, .abs = 1e-12}));
         });
   }
+  // Every epilogue in f32, over more than a tile, and few rows of a long k.
+  for (int32_t kind = 0; kind <= 17; ++kind) {
+    const auto activation = static_cast<ops::ActivationKind>(kind);
+    add({random({3, 5}, 0.1, 1), random({5, 6}, 0.1, 1), random({6}, 0.1, 1)}, {.activation = activation});
+  }
+  for (const ops::ActivationKind activation : {kNone, kRelu, kGelu, kSilu})
+    for (const auto& [m, k, n] : {std::tuple{2, 700, 20}, {20, 30, 70}, {67, 40, 68}, {40, 600, 9}})
+      add({random({m, k}), random({k, n}), random({n})}, {.activation = activation});
+  add({random({1, 2}), Tensor::f32({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), Tensor::f32({4}, {NAN, INFINITY, -INFINITY, 0})},
+      {.activation = kRelu});
   // Bit for bit the ops one by one, in narrow types too.
   for (const DType d : {DType::F16, DType::BF16})
     add({random({4, 9}, d), random({9, 3}, d), random({3}, d)}, {.activation = kSilu})
@@ -72,6 +82,13 @@ OP_CASES(fused_matmul_split) {
                 EXPECT_NEAR(out[p].at(i), all[static_cast<size_t>(i / width * 9 + start + i % width)], 1e-5);
             }
           });
+  // Parts made of fours and others, more than four, with few rows and with many.
+  for (const std::vector<Dim>& widths :
+       {std::vector<Dim>{32, 16, 16}, {32, 15, 17}, {4, 8, 20, 32}, {64}, {10, 10, 10, 10, 24}, {0, 60, 4}})
+    for (const int64_t rows : {1, 6, 12, 70})
+      for (const DType d : {DType::F32, DType::F16, DType::BF16})
+        if (d == DType::F32 || rows == 12)
+          add({random({rows, 40}, d), random({40, 64}, d), random({64}, d)}, {.widths = widths});
   add_error({random({2, 3}), random({3, 4}), random({4})}, {}, "The list of widths is empty.");
   add_error({random({2, 3}), random({3, 4}), random({4})}, {.widths = {1, 2}},
             "Sum of the widths and columns of w (3 and 4) differ.");

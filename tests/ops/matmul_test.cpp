@@ -65,6 +65,20 @@ OP_CASES(matmul) {
                        product_at(in[0], matrix(in[0], i / 4), in[1], matrix(in[1], i / 4), i % 4 / 2, i % 2));
     });
   }
+  // Beyond one tile of each kernel of a GPU, with odd tails, and long k; five batch axes that do not merge.
+  for (const auto& [m, k, n] :
+       {std::tuple{1, 300, 264}, {8, 1030, 36}, {5, 66, 70}, {13, 70, 68}, {30, 65, 130}, {70, 50, 67}, {66, 600, 4}})
+    add({random({m, k}), random({k, n})});
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({2, 33, 24}, d), random({24, 12}, d)});
+    add({random({3, 2, 9}, d), random({3, 9, 7}, d)});
+  }
+  add({random({2, 1, 2, 3, 4}), random({1, 3, 2, 4, 5})});
+  add({random({2, 1, 2, 1, 2, 2, 3}), random({1, 2, 1, 2, 1, 3, 2})});
+  add({random({70000, 1, 2}), random({70000, 2, 1})});
+  for (const DType d : {DType::I32, DType::U32, DType::I8, DType::U8, DType::I16, DType::U16})
+    add({integers({2, 19, 35}, 0, 100, d), integers({35, 18}, 0, 100, d)});
+  add({integers({2, 3, 4}, -9, 9), integers({2, 4, 5}, -9, 9)});
   add({random({2, 0}), random({0, 3})}).expect({Tensor(DType::F32, {2, 3})}, kExact);  // K = 0: zeros
   add({Tensor(DType::I32, {2, 1, 0}), Tensor(DType::I32, {0, 3})}).expect({Tensor(DType::I32, {2, 1, 3})}, kExact);
   add({random({0, 4}), random({4, 3})}).expect({Tensor(DType::F32, {0, 3})}, kExact);
@@ -102,6 +116,9 @@ OP_CASES(grouped_matmul) {
               expect_element(out[0], i,
                              product_at(in[0], 0, in[1], static_cast<int64_t>(in[2].at(i / 4)), i / 4, i % 4));
           });
+  for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::I8})
+    for (const auto& [rows, k, n] : {std::tuple{1, 520, 12}, {40, 36, 20}, {70, 9, 133}})
+      add({random({rows, k}, d), random({5, k, n}, d), integers({rows}, 0, 4)});
   // Every row its own expert: a diagonal of one big product.
   add({Tensor::f32({2, 1}, {2, 3}), Tensor::f32({2, 1, 2}, {1, 10, 100, 1000}), Tensor::i32({2}, {1, 0})})
       .expect({Tensor::f32({2, 2}, {200, 2000, 3, 30})}, kExact);

@@ -120,6 +120,8 @@ class Lowering {
   const ProgramValue& value(int32_t v) const { return program_.values[static_cast<size_t>(v)]; }
   int64_t view_offset_bytes(int32_t v) const { return plan::root_of(program_.problem, v).offset_bytes; }
 
+  int32_t root_of(int32_t v) const { return plan::root_of(program_.problem, v).value; }
+
   // The value with an element in each place: unpacked by a kernel, once.
   int32_t unpacked(int32_t v) {
     if (value(v).storage != Storage::kPacked) return v;
@@ -579,6 +581,9 @@ Operand LowerCall::table(std::span<const uint32_t> words) { return lowering_.add
 Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
 bool LowerCall::starts_at_multiple_of(Operand operand, int64_t bytes) const {
   return lowering_.view_offset_bytes(operand.value) % bytes == 0;
+}
+bool LowerCall::same_root(Operand first, Operand second) const {
+  return lowering_.root_of(first.value) == lowering_.root_of(second.value);
 }
 void LowerCall::emit(Dispatch dispatch, std::string_view name) {
   lowering_.emit(std::move(dispatch), name, node_, is_static_);

@@ -49,6 +49,8 @@ class LowerCall {
   std::string_view element(Operand operand) const { return element_type(storage(operand)); }
   // Does the operand start at a multiple of so many bytes? Roots do; a view may not.
   bool starts_at_multiple_of(Operand operand, int64_t bytes) const;
+  // Are both views of one value, or the same? Such operands may share a binding: they need one element type.
+  bool same_root(Operand first, Operand second) const;
 
   // Stamps the step with the op's name, or `name`, and the node.
   void emit(Dispatch dispatch, std::string_view name = {});

@@ -1,0 +1,48 @@
+// How a float product is run (spec 20, 3.4): the table of its kernels, and a way to ask for one of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rlx/graph.h"
+
+namespace rlx::webgpu {
+
+// Batch axes of a product that do not merge with their neighbours.
+struct BatchAxis {
+  int64_t size = 1, lhs_stride = 0, rhs_stride = 0;  // in elements; stride 0: the matrix is shared
+};
+constexpr size_t kMaxBatchAxes = 4;
+
+// lhs [batch, m, k] · rhs [batch, k, n]; leading axes of lhs are rows where rhs is shared.
+struct MatmulShape {
+  std::vector<BatchAxis> batch;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t matrices() const;
+};
+MatmulShape matmul_shape(const Shape& lhs, const Shape& rhs);
+
+// A row of the table: a tile of tm x tn results.
+struct MatmulVariant {
+  std::string_view name;
+  std::string_view file;  // the kernel's, without .wgsl
+  bool (*suits)(const MatmulShape& shape, int64_t workgroup_bytes);
+  uint32_t tm = 0, tn = 0;          // 0: as many as a workgroup of the GEMV takes
+  uint32_t tk = 0, rm = 0, rn = 0;  // of matmul_tile
+  uint32_t buffers = 0;
+};
+std::span<const MatmulVariant> matmul_variants();  // best first: the first that suits is taken; the last suits all
+
+// For tests and measurements: while it lives, products lowered by this thread use the variant of this name, whatever
+// their shape, and are split along k so many times (0: as the shape wants it).
+class ForceMatmul {
+ public:
+  explicit ForceMatmul(std::string_view name, int64_t splits = 0);
+  ~ForceMatmul();
+  ForceMatmul(const ForceMatmul&) = delete;
+  ForceMatmul& operator=(const ForceMatmul&) = delete;
+};
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,118 @@
+// Every row of the table of products on the GPU, whatever the shape: each against the oracle, on sizes that reach
+// beyond one tile and end inside one.
+#include "backends/webgpu/lowering/matmul_table.h"
+
+#include "rlx/runtime.h"
+#include "support/op_cases.h"
+
+namespace rlx::test {
+
+namespace {
+
+using webgpu::ForceMatmul;
+
+bool have_gpu() {
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu") return d.available;
+  return false;
+}
+
+// On the GPU as a test of the kernel named runs it: bounds checked, poisoned; or as users do.
+void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, Tolerance tolerance) {
+  CompileOptions checked{.device = "webgpu", .verify_plan = true, .poison = true};
+  checked.webgpu.bounds_checks = true;
+  const Tensors expected = run_op(op, inputs, attrs);
+  for (const bool weights : {false, true}) {
+    SCOPED_TRACE(weights ? "trusted, operands are weights" : "bounds checked");
+    try {
+      const Tensors actual = run_op_on(weights ? CompileOptions{.device = "webgpu"} : checked, op, inputs, attrs,
+                                       weights ? ~uint64_t{1} : 0);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(near(actual[i], expected[i], tolerance)) << "result " << i;
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.what();
+    }
+  }
+}
+
+struct Size {
+  int64_t m, k, n;
+};
+
+TEST(MatmulKernels, EveryRowOnSizesBesideItsTile) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(7);
+  for (const auto& v : webgpu::matmul_variants()) {
+    const int64_t m = v.tm == 0 ? 11 : v.tm + 2, n = v.tn == 0 ? 136 : v.tn + 4;
+    // Rows of fours and of odd lengths: loads of vectors and of elements. One element; k of one tile and more.
+    for (const Size& s : {Size{m, 52, n}, {m + 1, 37, n + 1}, {m, 36, n + 3}, {m, 35, n}, {1, 1, 1}, {3, 16, 2}}) {
+      SCOPED_TRACE(str(v.name, ": ", s.m, " x ", s.k, " x ", s.n));
+      const ForceMatmul force(v.name);
+      expect_same(ops::matmul, {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32)},
+                  Attrs(NoAttrs{}), kAccumulation);
+    }
+  }
+}
+
+TEST(MatmulKernels, EveryRowSplitAlongK) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(8);
+  for (const auto& v : webgpu::matmul_variants())
+    for (const Size& s : {Size{9, 300, 68}, {3, 515, 70}, {66, 130, 7}}) {
+      SCOPED_TRACE(str(v.name, ": ", s.m, " x ", s.k, " x ", s.n));
+      const ForceMatmul force(v.name, 3);
+      expect_same(
+          ops::fused_matmul_bias_act,
+          {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32), rng.tensor({s.n}, DType::F32)},
+          Attrs(ops::FusedMatmulBiasActAttrs{.activation = ops::ActivationKind::kTanh}), kAccumulation);
+      expect_same(
+          ops::fused_matmul_split,
+          {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32), rng.tensor({s.n}, DType::F32)},
+          Attrs(ops::FusedMatmulSplitAttrs{.widths = {4, s.n - 4}}), kAccumulation);
+    }
+}
+
+TEST(MatmulKernels, EveryRowInHalfPrecisionAndBatches) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(9);
+  for (const auto& v : webgpu::matmul_variants())
+    for (const DType d : {DType::F16, DType::BF16})
+      for (const int64_t n : {20, 21}) {
+        SCOPED_TRACE(str(v.name, ", ", d, ", ", n, " columns"));
+        const ForceMatmul force(v.name);
+        const Tolerance tolerance = d == DType::F16 ? kHalf : kBFloat;
+        expect_same(ops::matmul, {rng.tensor({2, 1, 18, 24}, d), rng.tensor({3, 24, n}, d)}, Attrs(NoAttrs{}),
+                    tolerance);
+        expect_same(ops::matmul, {rng.tensor({18, 23}, d), rng.tensor({23, n}, d)}, Attrs(NoAttrs{}), tolerance);
+      }
+}
+
+TEST(MatmulKernels, TheLastRowSuitsEveryShape) {
+  EXPECT_TRUE(webgpu::matmul_variants().back().suits({}, 0));
+  EXPECT_THROW(ForceMatmul("nonsense"), Error);
+}
+
+TEST(MatmulShape, FoldsAndMerges) {
+  // Leading axes are rows where the weight is shared.
+  webgpu::MatmulShape s = webgpu::matmul_shape({2, 3, 4, 5}, {5, 6});
+  EXPECT_EQ(s.m, 24);
+  EXPECT_TRUE(s.batch.empty());
+  // Equal batch axes are one.
+  s = webgpu::matmul_shape({2, 3, 4, 5}, {2, 3, 5, 6});
+  ASSERT_EQ(s.batch.size(), 1u);
+  EXPECT_EQ(s.batch[0].size, 6);
+  EXPECT_EQ(s.batch[0].lhs_stride, 20);
+  EXPECT_EQ(s.batch[0].rhs_stride, 30);
+  // What is shared inside is rows as well; what is shared outside stays.
+  s = webgpu::matmul_shape({2, 3, 4, 5}, {2, 1, 5, 6});
+  ASSERT_EQ(s.batch.size(), 1u);
+  EXPECT_EQ(s.m, 12);
+  s = webgpu::matmul_shape({1, 3, 4, 5}, {2, 3, 5, 6});
+  ASSERT_EQ(s.batch.size(), 2u);
+  EXPECT_EQ(s.batch[0].lhs_stride, 0);
+  EXPECT_EQ(s.batch[0].rhs_stride, 90);
+}
+
+}  // namespace
+
+}  // namespace rlx::test
