@@ -5,14 +5,11 @@
 
 namespace rlx::webgpu {
 
-bool elementwise_supports(const LowerSignature& signature, const Device& device);
 void lower_batch_region(LowerCall& call);
 void lower_concat(LowerCall& call);
+bool elementwise_supports(const LowerSignature& signature, const Device& device);
 void lower_elementwise(LowerCall& call);
 void lower_expand(LowerCall& call);
-void lower_narrow(LowerCall& call);
-void lower_resize_nearest_2x(LowerCall& call);
-void lower_slice(LowerCall& call);
 bool fused_matmul_bias_act_supports(const LowerSignature& signature, const Device& device);
 void lower_fused_matmul_bias_act(LowerCall& call);
 bool fused_matmul_split_supports(const LowerSignature& signature, const Device& device);
@@ -23,6 +20,9 @@ bool matmul_supports(const LowerSignature& signature, const Device& device);
 void lower_matmul(LowerCall& call);
 bool matmul_int_supports(const LowerSignature& signature, const Device& device);
 void lower_matmul_int(LowerCall& call);
+void lower_narrow(LowerCall& call);
+void lower_resize_nearest_2x(LowerCall& call);
+void lower_slice(LowerCall& call);
 void lower_softmax(LowerCall& call);
 void lower_transpose(LowerCall& call);
 
