@@ -7,6 +7,10 @@ namespace rlx::webgpu {
 
 void lower_batch_region(LowerCall& call);
 void lower_concat(LowerCall& call);
+void lower_dequant_gather(LowerCall& call);
+void lower_dequant_grouped_matmul(LowerCall& call);
+void lower_dequant_matmul(LowerCall& call);
+void lower_dequant_moe_weights(LowerCall& call);
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
 void lower_elementwise(LowerCall& call);
 void lower_expand(LowerCall& call);

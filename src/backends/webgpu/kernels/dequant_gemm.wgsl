@@ -1,0 +1,72 @@
+// y = x · W for many rows of x: a tile of 64 x 64 of y per workgroup, W decoded into workgroup memory 32 steps of K at a
+// time, a block of 4 x 4 of y per thread.
+// @include "x_quads.wgsl"
+// @include "tile_rows.wgsl"
+
+struct Params {
+  m: u32,
+  n: u32,
+  k: u32,
+  row_bytes: u32,     // of a row of a W [N, K]
+  block: u32,         // rows of a W [K, N] that share a scale
+  scale_block: u32,   // distance of the scales of two blocks
+  scale_column: u32,  // and of two columns: 0 or 1
+  x_base: u32,
+  w_byte_base: u32,
+  y_base: u32,
+  scale_base: u32,
+  scale_byte_base: u32,
+  zero_base: u32,
+}
+@group(0) @binding(1) var<storage, read>       w: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(5) var<uniform>             p: Params;
+
+var<workgroup> x_tile: array<vec4f, 512>;  // [32 of K][64 of M]
+var<workgroup> w_tile: array<vec4f, 512>;  // [32 of K][64 of N]
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  let id = group.x + group.y * groups.x;
+  let tiles = (p.n + 63u) / 64u;
+  let first_row = (id / tiles) * 64u;
+  let first_column = (id % tiles) * 64u;
+  let tx = thread & 15u;
+  let ty = thread >> 4u;
+  var acc0 = vec4f();
+  var acc1 = vec4f();
+  var acc2 = vec4f();
+  var acc3 = vec4f();
+  let row = thread >> 2u;
+  let run = (thread & 3u) * 8u;
+  for (var k = 0u; k < p.k; k += 32u) {
+    let a = x4_or_zero(first_row + row, k + run);
+    let b = x4_or_zero(first_row + row, k + run + 4u);
+    for (var i = 0u; i < 4u; i++) {
+      x_tile[(run + i) * 16u + (row >> 2u)][row & 3u] = a[i];
+      x_tile[(run + 4u + i) * 16u + (row >> 2u)][row & 3u] = b[i];
+    }
+    fill_w_tile(thread, first_column, k);
+    workgroupBarrier();
+    for (var i = 0u; i < 32u; i++) {
+      let xv = x_tile[i * 16u + ty];
+      let wv = w_tile[i * 16u + tx];
+      acc0 += xv.x * wv;
+      acc1 += xv.y * wv;
+      acc2 += xv.z * wv;
+      acc3 += xv.w * wv;
+    }
+    workgroupBarrier();
+  }
+  let column = first_column + tx * 4u;
+  let top = first_row + ty * 4u;
+  for (var c = 0u; c < 4u; c++) {
+    if (column + c >= p.n) { break; }
+    let at = p.y_base + top * p.n + column + c;
+    if (top < p.m) { y[at] = acc0[c]; }
+    if (top + 1u < p.m) { y[at + p.n] = acc1[c]; }
+    if (top + 2u < p.m) { y[at + 2u * p.n] = acc2[c]; }
+    if (top + 3u < p.m) { y[at + 3u * p.n] = acc3[c]; }
+  }
+}

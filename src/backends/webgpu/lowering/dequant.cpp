@@ -1,0 +1,208 @@
+// Ops on packed weights. The bytes stay as they are in the file; kernels decode what they read (spec 30, 10 and 21.1).
+#include "rlx/ops/dequant.h"
+
+#include "backends/webgpu/lowering/lowerings.h"
+#include "wgsl/dequant_gather.h"
+#include "wgsl/dequant_gemm.h"
+#include "wgsl/dequant_gemv.h"
+#include "wgsl/dequant_gemv_columns.h"
+#include "wgsl/dequant_moe_weights.h"
+#include "wgsl/pack_bytes.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+// The file with the decoder of a GGUF scheme.
+std::string decoder_of(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kGgufQ4_0: return "decode_q4_0";
+    case Scheme::kGgufQ4_1: return "decode_q4_1";
+    case Scheme::kGgufQ5_0: return "decode_q5_0";
+    case Scheme::kGgufQ5_1: return "decode_q5_1";
+    case Scheme::kGgufQ8_0: return "decode_q8_0";
+    case Scheme::kGgufQ8_1: return "decode_q8_1";
+    case Scheme::kGgufQ2K: return "decode_q2_k";
+    case Scheme::kGgufQ3K: return "decode_q3_k";
+    case Scheme::kGgufQ4K: return "decode_q4_k";
+    case Scheme::kGgufQ5K: return "decode_q5_k";
+    case Scheme::kGgufQ6K: return "decode_q6_k";
+    case Scheme::kGgufQ8K: return "decode_q8_k";
+    case Scheme::kGgufIq4Nl: return "decode_iq4_nl";
+    case Scheme::kGgufIq4Xs: return "decode_iq4_xs";
+    default: fail(ErrorKind::kInternal, str("Scheme ", scheme, " has no decoder of blocks."));
+  }
+}
+
+using Includes = std::vector<std::pair<std::string, std::string>>;
+
+// Codes as bytes in words. Those that a step computes lie one per word and are packed first.
+Operand read_codes(LowerCall& call, int64_t i) {
+  namespace k = wgsl::pack_bytes;
+  const Operand given = call.read_packed(i);
+  if (call.storage(given) == Storage::kPacked) return given;
+  const int64_t n = call.input_type(i).shape.num_elements();
+  const Operand packed = call.temporary(Storage::kU32, {(n + 3) / 4});
+  call.emit({.kernel = {"pack_bytes", {{"T", std::string(call.element(given))}}},
+             .operands = {given, packed},
+             .params = {k::Params{.n = to_u32(n)}},
+             .grid = {.x = {.items = (n + 3) / 4, .per_group = 256}}},
+            "pack_bytes");
+  return LowerCall::reading(packed);
+}
+
+// Few rows of x share a decoded weight in registers, in kernels for 1, 2, 4 and 8 of them.
+constexpr int64_t kFewRows = 8;
+uint32_t at_least(int64_t m) { return m <= 1 ? 1 : m <= 2 ? 2 : m <= 4 ? 4 : 8; }
+
+std::string x_loader(const LowerCall& call, Operand x, int64_t k) {
+  return k % 4 == 0 && call.starts_at_multiple_of(x, 16) ? "x_quads" : "x_scalars";
+}
+
+void lower_blocks(LowerCall& call, Scheme scheme, int64_t m, int64_t n, int64_t k, bool safe) {
+  const Operand x = call.read(0), w = read_codes(call, 1), y = call.write(0);
+  const Includes includes = {{"x_quads", x_loader(call, x, k)}, {"decode_q4_0", decoder_of(scheme)}};
+  const uint32_t row_bytes = to_u32(weight_bytes(scheme, k, 1));
+  to_u32(call.input_type(1).shape.num_elements());
+  if (m <= kFewRows) {
+    namespace g = wgsl::dequant_gemv;
+    constexpr int64_t kRows = 2;
+    call.emit(
+        {.kernel = {"dequant_gemv", {}, {{"M", at_least(m)}, {"ROWS", kRows}}, nullptr, includes},
+         .operands = {x, w, y},
+         .params = {g::Params{.m = to_u32(m), .n = to_u32(n), .k = to_u32(k), .row_bytes = row_bytes}, {&g::Params::m}},
+         .grid = {.x = {.items = n, .per_group = 4 * kRows}},
+         .extent_safe = safe},
+        "dequant_matmul_gguf");
+    return;
+  }
+  namespace g = wgsl::dequant_gemm;
+  call.emit(
+      {.kernel = {"dequant_gemm", {}, {}, nullptr, includes},
+       .operands = {x, w, y},
+       .params = {g::Params{.m = to_u32(m), .n = to_u32(n), .k = to_u32(k), .row_bytes = row_bytes}, {&g::Params::m}},
+       .grid = {.x = {.items = (m + 63) / 64 * ((n + 63) / 64)}},
+       .extent_safe = safe},
+      "dequant_matmul_gguf");
+}
+
+void lower_columns(LowerCall& call, const ops::DequantMatmulAttrs& attrs, int64_t m, int64_t n, int64_t k, bool safe) {
+  const Scheme scheme = attrs.scheme;
+  const bool fp8 = scheme == Scheme::kFp8E4m3 || scheme == Scheme::kFp8E5m2, fp4 = scheme == Scheme::kNvfp4;
+  const Operand x = call.read(0), w = read_codes(call, 1), y = call.write(0);
+  const Operand scale = fp4 ? read_codes(call, 2) : call.read(2);
+  // Zero points that the scheme does not have are not bound either.
+  const Operand zero = fp4 || has_zero_point(scheme) ? call.read(3) : scale;
+  const std::vector<std::pair<std::string, std::string>> types = {{"S", fp4 ? "u32" : "f32"}};
+  std::vector<std::pair<std::string, uint32_t>> constants = {{"SCHEME", static_cast<uint32_t>(scheme)},
+                                                             {"BITS", static_cast<uint32_t>(info(scheme).code_bits)}};
+  static_assert(static_cast<int>(Scheme::kInt8) == 0 && static_cast<int>(Scheme::kNvfp4) == 5);
+  const uint32_t block = to_u32(fp8 ? 16 : fp4 ? 16 : std::min(attrs.block, std::max<int64_t>(k, 1)));
+  const uint32_t scale_block = fp8 ? 0 : to_u32(n), scale_column = call.input_type(2).shape.num_elements() > 1 || !fp8;
+  to_u32(k * n);
+  if (m <= kFewRows) {
+    namespace g = wgsl::dequant_gemv_columns;
+    constants.emplace_back("M", at_least(m));
+    call.emit({.kernel = {"dequant_gemv_columns", types, constants},
+               .operands = {x, w, y, scale, zero},
+               .params = {g::Params{.m = to_u32(m),
+                                    .n = to_u32(n),
+                                    .k = to_u32(k),
+                                    .block = block,
+                                    .scale_block = scale_block,
+                                    .scale_column = scale_column},
+                          {&g::Params::m}},
+               .grid = {.x = {.items = n, .per_group = 64}},
+               .extent_safe = safe});
+    return;
+  }
+  namespace g = wgsl::dequant_gemm;
+  call.emit({.kernel = {"dequant_gemm",
+                        types,
+                        constants,
+                        nullptr,
+                        {{"x_quads", x_loader(call, x, k)}, {"tile_rows", "tile_columns"}}},
+             .operands = {x, w, y, scale, zero},
+             .params = {g::Params{.m = to_u32(m),
+                                  .n = to_u32(n),
+                                  .k = to_u32(k),
+                                  .block = block,
+                                  .scale_block = scale_block,
+                                  .scale_column = scale_column},
+                        {&g::Params::m}},
+             .grid = {.x = {.items = (m + 63) / 64 * ((n + 63) / 64)}},
+             .extent_safe = safe});
+}
+
+}  // namespace
+
+void lower_dequant_matmul(LowerCall& call) {
+  const auto& attrs = call.attrs<ops::DequantMatmulAttrs>();
+  const TensorType &x = call.input_type(0), &y = call.output_type(0);
+  const int64_t k = x.dim(x.rank() - 1).value(), n = y.dim(y.rank() - 1).value();
+  const int64_t m = y.shape.num_elements() / n;
+  const bool safe = x.rank() > 1;  // else axis 0 is the one that is summed
+  if (is_gguf(attrs.scheme))
+    lower_blocks(call, attrs.scheme, m, n, k, safe);
+  else
+    lower_columns(call, attrs, m, n, k, safe);
+}
+
+void lower_dequant_grouped_matmul(LowerCall& call) {
+  namespace g = wgsl::dequant_gemv;
+  const auto& attrs = call.attrs<ops::DequantGroupedMatmulAttrs>();
+  const int64_t m = call.input_type(0).dim(0).value(), k = call.input_type(0).dim(1).value();
+  const int64_t n = call.output_type(0).dim(1).value(), row_bytes = weight_bytes(attrs.scheme, k, 1);
+  const int64_t bytes = call.input_type(1).shape.num_elements(), experts = bytes / (row_bytes * n);
+  to_u32(bytes);
+  const Operand x = call.read(0), w = read_codes(call, 1), choice = call.read(2), y = call.write(0);
+  constexpr int64_t kRows = 2;
+  const Includes includes = {
+      {"x_quads", x_loader(call, x, k)}, {"decode_q4_0", decoder_of(attrs.scheme)}, {"no_experts", "experts"}};
+  call.emit({.kernel = {"dequant_gemv", {}, {{"M", 1}, {"ROWS", kRows}}, nullptr, includes},
+             .operands = {x, w, y, choice},
+             .params = {g::Params{.m = to_u32(m),
+                                  .n = to_u32(n),
+                                  .k = to_u32(k),
+                                  .row_bytes = to_u32(row_bytes),
+                                  .experts = to_u32(experts)},
+                        {&g::Params::m}},
+             .grid = {.x = {.items = m * ((n + 4 * kRows - 1) / (4 * kRows)), .active = true}},
+             .extent_safe = true},
+            "dequant_grouped_matmul_gguf");
+}
+
+void lower_dequant_gather(LowerCall& call) {
+  namespace g = wgsl::dequant_gather;
+  const Scheme scheme = call.attrs<ops::DequantGatherAttrs>().scheme;
+  const TensorType& y = call.output_type(0);
+  const int64_t k = y.dim(y.rank() - 1).value(), count = y.shape.num_elements() / k;
+  const int64_t row_bytes = weight_bytes(scheme, k, 1), bytes = call.input_type(0).shape.num_elements();
+  const Operand w = read_codes(call, 0), index = call.read(1), out = call.write(0);
+  call.emit({.kernel = {"dequant_gather", {}, {}, nullptr, {{"decode_q4_0", decoder_of(scheme)}}},
+             .operands = {w, index, out},
+             .params = {g::Params{.count = to_u32(count),
+                                  .k = to_u32(k),
+                                  .rows = to_u32(bytes / row_bytes),
+                                  .row_bytes = to_u32(row_bytes)},
+                        {&g::Params::count}},
+             .grid = {.x = {.items = count * (k / 8), .per_group = 64, .active = true}},
+             .extent_safe = y.rank() > 1});
+}
+
+void lower_dequant_moe_weights(LowerCall& call) {
+  namespace g = wgsl::dequant_moe_weights;
+  const Scheme scheme = call.attrs<ops::DequantMoeWeightsAttrs>().scheme;
+  const TensorType& y = call.output_type(0);
+  const int64_t k = y.dim(1).value(), n = y.dim(2).value(), runs = y.shape.num_elements() / 8;
+  to_u32(y.shape.num_elements());
+  const Operand w = read_codes(call, 0), out = call.write(0);
+  call.emit(
+      {.kernel = {"dequant_moe_weights", {}, {}, nullptr, {{"decode_q4_0", decoder_of(scheme)}}},
+       .operands = {w, out},
+       .params = {g::Params{
+           .runs = to_u32(runs), .n = to_u32(n), .k = to_u32(k), .row_bytes = to_u32(weight_bytes(scheme, k, 1))}},
+       .grid = {.x = {.items = runs, .per_group = 64}}});
+}
+
+}  // namespace rlx::webgpu
