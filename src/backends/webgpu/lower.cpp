@@ -480,6 +480,10 @@ class Lowering {
       return;
     }
     plan::Step planned;
+    for (auto* list : {&reads, &writes}) {  // an absent operand is bound as another one
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
     for (const int32_t v : reads)  // nobody writes an empty value
       if (value(v).type.shape.num_elements() > 0) planned.reads.push_back(v);
     planned.writes = writes;
