@@ -5,16 +5,16 @@
 
 namespace rlx::webgpu {
 
+void lower_arg(LowerCall& call);
 void lower_batch_region(LowerCall& call);
 void lower_concat(LowerCall& call);
+void lower_cross_entropy(LowerCall& call);
+void lower_cross_entropy_backward(LowerCall& call);
 void lower_dequant_gather(LowerCall& call);
 void lower_dequant_grouped_matmul(LowerCall& call);
 void lower_dequant_matmul(LowerCall& call);
 void lower_dequant_moe_weights(LowerCall& call);
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
-void lower_arg(LowerCall& call);
-void lower_cross_entropy(LowerCall& call);
-void lower_cross_entropy_backward(LowerCall& call);
 void lower_elementwise(LowerCall& call);
 void lower_expand(LowerCall& call);
 bool fused_matmul_bias_act_supports(const LowerSignature& signature, const Device& device);
@@ -28,20 +28,19 @@ void lower_matmul(LowerCall& call);
 bool matmul_int_supports(const LowerSignature& signature, const Device& device);
 void lower_matmul_int(LowerCall& call);
 void lower_narrow(LowerCall& call);
-void lower_resize_nearest_2x(LowerCall& call);
-void lower_slice(LowerCall& call);
-void lower_softmax(LowerCall& call);
-void lower_transpose(LowerCall& call);
 void lower_norm(LowerCall& call);
 void lower_norm_backward(LowerCall& call);
+bool reduce_supports(const LowerSignature& signature, const Device& device);
 void lower_reduce(LowerCall& call);
 void lower_residual_ln(LowerCall& call);
 void lower_residual_rms_norm(LowerCall& call);
+void lower_resize_nearest_2x(LowerCall& call);
+bool sample_supports(const LowerSignature& signature, const Device& device);
 void lower_sample(LowerCall& call);
 void lower_scan(LowerCall& call);
+void lower_slice(LowerCall& call);
 void lower_softmax(LowerCall& call);
 void lower_topk(LowerCall& call);
-bool reduce_supports(const LowerSignature& signature, const Device& device);
-bool sample_supports(const LowerSignature& signature, const Device& device);
+void lower_transpose(LowerCall& call);
 
 }  // namespace rlx::webgpu
