@@ -5,8 +5,24 @@
 
 namespace rlx::webgpu {
 
+bool col2im_supports(const LowerSignature& signature, const Device& device);
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
+bool has_elements(const LowerSignature& signature, const Device& device);
+bool pool_supports(const LowerSignature& signature, const Device& device);
+void lower_col2im(LowerCall& call);
+void lower_conv(LowerCall& call);
+void lower_conv2d_backward_input(LowerCall& call);
+void lower_conv2d_backward_weight(LowerCall& call);
+void lower_conv_transpose(LowerCall& call);
+void lower_deform_conv(LowerCall& call);
 void lower_elementwise(LowerCall& call);
+void lower_fused_conv_bias_act(LowerCall& call);
+void lower_grid_sample(LowerCall& call);
+void lower_im2col(LowerCall& call);
+void lower_max_pool2d_backward(LowerCall& call);
+void lower_pool(LowerCall& call);
+void lower_pool_max_indices(LowerCall& call);
+void lower_roi_align(LowerCall& call);
 void lower_softmax(LowerCall& call);
 
 }  // namespace rlx::webgpu
