@@ -122,14 +122,11 @@ class Lowering {
 
   int32_t root_of(int32_t v) const { return plan::root_of(program_.problem, v).value; }
 
-<<<<<<< HEAD
-=======
   std::optional<std::vector<int32_t>> static_params(int32_t v) const {
     const auto* params = find_static(v);
     return params ? std::optional(*params) : std::nullopt;
   }
 
->>>>>>> conv
   // The value with an element in each place: unpacked by a kernel, once.
   int32_t unpacked(int32_t v) {
     if (value(v).storage != Storage::kPacked) return v;
