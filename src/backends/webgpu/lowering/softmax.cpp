@@ -1,24 +1,102 @@
 #include "rlx/ops/softmax.h"
 
 #include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/rows.h"
+#include "wgsl/cross_entropy.h"
+#include "wgsl/cross_entropy_backward.h"
 #include "wgsl/softmax.h"
+#include "wgsl/softmax_apply.h"
+#include "wgsl/softmax_stats.h"
 
 namespace rlx::webgpu {
 
+namespace {
+
+// Largest element and sum of exponentials, per chunk of the plan.
+Operand emit_stats(LowerCall& call, Operand in, const RowPlan& plan, bool vector, bool extent_safe) {
+  namespace k = wgsl::softmax_stats;
+  const Operand stats = call.temporary(Storage::kC64, {plan.rows()});
+  call.emit({.kernel = {.kernel = "softmax_stats",
+                        .types = {{"V", load_type(call.element(in), vector)}},
+                        .constants = plan.constants(),
+                        .includes = row_includes(call, vector)},
+             .operands = {in, stats},
+             .params = {plan.params<k::Params>(), {&k::Params::rows}},
+             .grid = plan.grid(),
+             .extent_safe = extent_safe});
+  return LowerCall::reading(stats);
+}
+
+}  // namespace
+
 void lower_softmax(LowerCall& call) {
-  namespace k = wgsl::softmax;
   const TensorType& x = call.input_type(0);
   const int64_t axis = normalize_axis(call.attrs<ops::SoftmaxAttrs>().axis, x.rank());
-  const auto [outer, cols, inner] = split_at(x.shape, axis);
-  const int64_t rows = outer * inner;
+  const AxisSplit split = split_at(x.shape, axis);
   const Operand in = call.read(0), out = call.write(0);
+  const bool vector = loads_by_four(call, split, {in, out});
+  const bool safe = axis > 0;  // along axis 0 a row would mix active and inactive elements
+  RowPlan plan = plan_kept(split, vector);
+  const std::string type = load_type(call.element(out), vector);
+  if (plan.chunks == 1) {
+    namespace k = wgsl::softmax;
+    call.emit({.kernel = {.kernel = "softmax",
+                          .types = {{"V", type}},
+                          .constants = plan.constants(),
+                          .includes = row_includes(call, vector)},
+               .operands = {in, out},
+               .params = {plan.params<k::Params>(), {&k::Params::rows}},
+               .grid = plan.grid(),
+               .extent_safe = safe,
+               .in_place = true});
+    return;
+  }
+  const Operand stats = emit_stats(call, in, plan, vector, safe);
+  plan.kept = 0;
+  namespace k = wgsl::softmax_apply;
+  call.emit({.kernel = {.kernel = "softmax_apply",
+                        .types = {{"V", type}},
+                        .constants = plan.constants(),
+                        .includes = row_includes(call, vector)},
+             .operands = {in, stats, out},
+             .params = {plan.params<k::Params>(), {&k::Params::rows}},
+             .grid = plan.grid(),
+             .extent_safe = safe,
+             .in_place = true});
+}
+
+void lower_cross_entropy(LowerCall& call) {
+  namespace k = wgsl::cross_entropy;
+  const AxisSplit split = split_at(call.input_type(0).shape, 1);
+  const Operand logits = call.read(0), labels = call.read(1), loss = call.write(0);
+  const bool vector = loads_by_four(call, split, {logits});
+  const RowPlan plan = plan_kept(split, vector);
+  const Operand stats = emit_stats(call, logits, plan, vector, true);
   call.emit(
-      {.kernel = {"softmax", {{"T", std::string(call.element(out))}}, {{"WG", cols <= 64 ? 64u : 256u}}},
-       .operands = {in, out},
-       .params = {k::Params{.rows = to_u32(rows), .cols = to_u32(cols), .inner = to_u32(inner)}, {&k::Params::rows}},
-       .grid = {.x = {.items = rows, .active = true}},
-       .extent_safe = axis > 0,  // along axis 0 a row would mix active and inactive elements
-       .in_place = true});
+      {.kernel = {.kernel = "cross_entropy", .types = {{"T", std::string(call.element(logits))}}},
+       .operands = {logits, labels, stats, loss},
+       .params = {k::Params{.rows = to_u32(split.outer), .classes = to_u32(split.cols), .chunks = to_u32(plan.chunks)},
+                  {&k::Params::rows}},
+       .grid = {.x = {.items = split.outer, .per_group = 64, .active = true}},
+       .extent_safe = true});
+}
+
+void lower_cross_entropy_backward(LowerCall& call) {
+  namespace k = wgsl::cross_entropy_backward;
+  const AxisSplit split = split_at(call.input_type(0).shape, 1);
+  const Operand logits = call.read(0), labels = call.read(1), d_loss = call.read(2), out = call.write(0);
+  const bool vector = loads_by_four(call, split, {logits, out});
+  RowPlan plan = plan_kept(split, vector);
+  const Operand stats = emit_stats(call, logits, plan, vector, false);
+  plan.kept = 0;
+  const std::string_view element = call.element(out);
+  call.emit({.kernel = {.kernel = "cross_entropy_backward",
+                        .types = {{"T", std::string(element)}, {"V", load_type(element, vector)}},
+                        .constants = plan.constants(),
+                        .includes = row_includes(call, vector)},
+             .operands = {logits, labels, d_loss, stats, out},
+             .params = plan.params<k::Params>(),
+             .grid = plan.grid()});
 }
 
 }  // namespace rlx::webgpu

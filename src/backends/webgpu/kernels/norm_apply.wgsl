@@ -1,0 +1,45 @@
+// The second pass of a norm over long rows: y = (x - mean) * r * gamma + beta.
+// @include "rows.wgsl"
+// @include "lanes1.wgsl"
+// @include "norm_gamma.wgsl"
+// @include "norm_merge.wgsl"
+alias V = f32;                   // @type f32 | f16 | vec4<f32> | vec4<f16>
+alias G = f32;                   // of gamma: V, or one element where rows are groups of channels
+override HAS_BETA: bool = true;
+
+struct Params {
+  rows: u32,
+  cols: u32,
+  inner: u32,
+  chunks: u32,
+  chunk: u32,
+  eps: f32,
+  groups: u32,                   // as norm.wgsl
+  group_channels: u32,
+  per_gamma: u32,
+  src_base: u32,
+  gamma_base: u32,
+  beta_base: u32,
+  stats_base: u32,
+  dst_base: u32,
+}
+@group(0) @binding(0) var<storage, read>       src: array<V>;
+@group(0) @binding(1) var<storage, read>       gamma: array<G>;
+@group(0) @binding(2) var<storage, read>       beta: array<G>;
+@group(0) @binding(3) var<storage, read>       stats: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read_write> dst: array<V>;
+@group(0) @binding(5) var<uniform>             p: Params;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  let row = row_of(group, groups, thread);
+  let lane = lane_of(thread);
+  let m = merged_moments(row, lane, thread);
+  for (var c = lane; c < row.count; c += LANES) {
+    let at = row.first + c * p.inner;
+    var out = (F(src[p.src_base + at]) - m.x - m.y) * m.z * gamma_of(row, c);
+    if (HAS_BETA) { out += beta_of(row, c); }
+    dst[p.dst_base + at] = V(out);
+  }
+}

@@ -1,0 +1,145 @@
+#include "rlx/ops/reduce.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/rows.h"
+#include "wgsl/reduce_axis.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+using ops::ReduceKind;
+
+ReduceKind kind_of(const OpDef& op) {
+  for (const auto kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
+    if (&op == &ops::reduce_op(kind)) return kind;
+  fail(ErrorKind::kInternal, str("Op '", op.name, "' is not a reduction."));
+}
+
+std::vector<int64_t> sorted_axes(const ops::ReduceAttrs& attrs, int64_t rank) {
+  std::vector<int64_t> axes;
+  for (const int64_t a : attrs.axes) axes.push_back(normalize_axis(a, rank));
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+uint32_t identity_of(ReduceKind kind, DType dtype, bool empty) {
+  const bool floats = is_float(dtype) || is_complex(dtype);
+  const auto bits = static_cast<uint32_t>(std::min<int64_t>(static_cast<int64_t>(size_of(dtype)) * 8, 32));
+  const uint32_t top = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+  switch (kind) {
+    case ReduceKind::kSum: return 0;
+    case ReduceKind::kMean: return floats && empty ? 0x7fc00000u : 0u;  // NaN
+    case ReduceKind::kProd: return floats ? std::bit_cast<uint32_t>(1.0f) : 1u;
+    case ReduceKind::kMax:
+      if (floats) return 0xff800000u;  // -inf
+      return is_signed(dtype) ? ~(top >> 1) : 0;
+    case ReduceKind::kMin:
+      if (floats) return 0x7f800000u;
+      return is_signed(dtype) ? top >> 1 : top;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Combine combine_for(const LowerCall& call, Operand in, Operand out, ReduceKind kind, DType dtype, bool empty) {
+  Combine c;
+  const std::string from(call.element(in)), to(call.element(out));
+  const Storage storage = call.storage(in);
+  c.identity = identity_of(kind, dtype, empty);
+  c.types = {{"E", from}, {"T", to}};
+  if (storage == Storage::kI32 || storage == Storage::kU32) {
+    c.partial = storage;
+    if (kind == ReduceKind::kMean) {
+      c.includes = {{"combine", "combine_wide"}};
+      return c;
+    }
+    c.includes = {{"combine", "combine_int"}};
+    c.types.emplace_back("Acc", from);
+    const auto bytes = static_cast<uint32_t>(size_of(dtype));
+    c.constants.emplace_back("UNUSED_BITS", bytes < 4 ? 32 - 8 * bytes : 0u);
+  } else if (storage == Storage::kC64) {
+    c.partial = Storage::kC64;
+    c.includes = {{"combine", "combine_c64"}};
+    c.types.clear();
+  }
+  c.constants.emplace_back("OP", static_cast<uint32_t>(kind));
+  return c;
+}
+
+namespace {
+
+// `n`: what a mean divides by.
+void emit_pass(LowerCall& call, const Reduction& r, const RowPlan& plan, bool vector, int64_t n) {
+  namespace k = wgsl::reduce_axis;
+  const Combine combine = combine_for(call, r.in, r.out, r.kind, r.dtype, n == 0);
+  auto params = plan.params<k::Params>();
+  params.identity = combine.identity;
+  params.n = to_u32(n);
+  auto types = combine.types;
+  types.emplace_back("V", load_type(call.element(r.in), vector));
+  Includes includes = joined(row_includes(call, false), combine.includes);
+  if (vector) includes.emplace_back("fold1", "fold4");
+  call.emit({.kernel = {.kernel = "reduce_axis",
+                        .types = std::move(types),
+                        .constants = joined(plan.constants(), combine.constants),
+                        .includes = std::move(includes)},
+             .operands = {r.in, r.out},
+             .params = {params, {&k::Params::rows}},
+             .grid = plan.grid(),
+             .extent_safe = r.extent_safe},
+            "reduce");
+}
+
+}  // namespace
+
+void emit_reduced_chunks(LowerCall& call, const Reduction& r, const RowPlan& plan, bool vector) {
+  emit_pass(call, r, plan, vector, r.split.cols);
+}
+
+void emit_reduction(LowerCall& call, const Reduction& r) {
+  const bool vector = loads_by_four(call, r.split, {r.in});
+  const bool integer_mean = is_int(r.dtype) && r.kind == ReduceKind::kMean;  // its sums of 64 bits stay in one pass
+  const RowPlan plan = plan_streaming(r.split, vector, !integer_mean);
+  if (plan.chunks == 1) return emit_pass(call, r, plan, vector, r.split.cols);
+
+  const Storage partial = combine_for(call, r.in, r.out, r.kind, r.dtype, false).partial;
+  Reduction first = r, second = r;
+  first.out = call.temporary(partial, {plan.rows()});
+  if (r.kind == ReduceKind::kMean) first.kind = ReduceKind::kSum;
+  emit_pass(call, first, plan, vector, r.split.cols);
+  second.in = LowerCall::reading(first.out);
+  second.split.cols = plan.chunks;
+  const bool by_four = loads_by_four(call, second.split, {second.in});
+  emit_pass(call, second, plan_streaming(second.split, by_four, false), by_four, r.split.cols);
+}
+
+bool reduce_supports(const LowerSignature& s, const Device&) {
+  const std::vector<int64_t> axes = sorted_axes(s.attrs.as<ops::ReduceAttrs>(), s.input(0).rank());
+  if (axes.empty()) return !is_complex(s.input(0).dtype);
+  return axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());  // side by side: passes see to it
+}
+
+void lower_reduce(LowerCall& call) {
+  const TensorType& x = call.input_type(0);
+  const std::vector<int64_t> axes = sorted_axes(call.attrs<ops::ReduceAttrs>(), x.rank());
+  Reduction r{.in = call.read(0), .out = call.write(0), .kind = kind_of(call.op()), .dtype = x.dtype};
+  r.split = {1, 1, 1};
+  if (axes.empty()) {
+    // A copy, bit for bit: the largest of one element, where a sum would turn -0 to 0.
+    r.kind = ReduceKind::kMax;
+    r.split.outer = x.shape.num_elements();
+    r.extent_safe = true;
+  } else {
+    for (int64_t d = 0; d < x.rank(); ++d)
+      (d < axes.front() ? r.split.outer : d > axes.back() ? r.split.inner : r.split.cols) *= x.dim(d).value();
+    r.extent_safe = axes.front() > 0;
+  }
+  emit_reduction(call, r);
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,79 @@
+// How kernels on rows (kernels/rows.wgsl) go over a tensor [outer, cols, inner], and what their lowerings share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/webgpu/lower.h"
+#include "rlx/ops/reduce.h"
+
+namespace rlx::webgpu {
+
+struct RowPlan {
+  int64_t outer = 1, cols = 0, inner = 1;  // cols in loads
+  int64_t chunks = 1, chunk = 0;           // parts of a row, loads in each
+  uint32_t lanes = 1;                      // threads of a row
+  bool by_columns = false;
+  uint32_t kept = 0;  // loads in a thread's registers; 0: the kernel streams
+
+  static constexpr uint32_t kThreads = 256;  // of a workgroup: every device has them
+  int64_t rows() const { return outer * chunks * inner; }
+  std::vector<std::pair<std::string, uint32_t>> constants() const;
+  Grid grid() const { return {.x = {.items = rows(), .per_group = kThreads / lanes, .active = true}}; }
+  template <class P>
+  P params() const {
+    P p{};
+    p.rows = to_u32(rows());
+    p.cols = to_u32(cols);
+    p.inner = to_u32(inner);
+    p.chunks = to_u32(chunks);
+    p.chunk = to_u32(chunk);
+    return p;
+  }
+};
+
+// For kernels that hold a row, or a chunk of it, in registers.
+RowPlan plan_kept(const AxisSplit& split, bool vector);
+// For kernels that read a row once and keep one number. `may_cut`: a long row may become chunks, whose results another
+// pass brings together.
+RowPlan plan_streaming(const AxisSplit& split, bool vector, bool may_cut);
+
+using Includes = std::vector<std::pair<std::string, std::string>>;
+// Reductions over a workgroup: by subgroups where the device has them. And loads of one or four elements.
+Includes row_includes(const LowerCall& call, bool vector);
+// T, or vec4<T>.
+std::string load_type(std::string_view element, bool vector);
+// May the operands be read four elements at a time along rows of `cols` elements, side by side?
+bool loads_by_four(const LowerCall& call, const AxisSplit& split, std::initializer_list<Operand> operands);
+
+// A reduction over the middle axis of [outer, cols, inner], in one or two dispatches.
+struct Reduction {
+  Operand in, out;
+  ops::ReduceKind kind = ops::ReduceKind::kSum;
+  DType dtype = DType::F32;
+  AxisSplit split{};
+  bool extent_safe = false;
+};
+void emit_reduction(LowerCall& call, const Reduction& reduction);
+// Its first pass alone: a sum or product per chunk of the plan.
+void emit_reduced_chunks(LowerCall& call, const Reduction& reduction, const RowPlan& plan, bool vector);
+
+// kernels/combine.wgsl for the elements of an operand: the kernel's part of the key, and the bits of what changes
+// nothing.
+struct Combine {
+  Includes includes;
+  std::vector<std::pair<std::string, std::string>> types;  // E, T, Acc
+  std::vector<std::pair<std::string, uint32_t>> constants;
+  uint32_t identity = 0;
+  Storage partial = Storage::kF32;  // of a value between two passes
+};
+Combine combine_for(const LowerCall& call, Operand in, Operand out, ops::ReduceKind kind, DType dtype, bool empty);
+
+template <class T>
+std::vector<T> joined(std::vector<T> a, const std::vector<T>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace rlx::webgpu

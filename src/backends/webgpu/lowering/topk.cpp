@@ -1,0 +1,109 @@
+#include "rlx/ops/topk.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/rows.h"
+#include "rlx/ops/argmax.h"
+#include "wgsl/arg.h"
+#include "wgsl/arg_chunks.h"
+#include "wgsl/arg_merge.h"
+#include "wgsl/topk.h"
+#include "wgsl/topk_select.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+constexpr int64_t kSorted = 2048;    // pairs of words that fit the workgroup memory of every device
+constexpr int64_t kSelected = 1024;  // the same beside a histogram
+
+// kernels/key.wgsl for the elements of an operand.
+KernelKey with_keys(const LowerCall& call, std::string kernel, Operand in, DType dtype, bool largest) {
+  KernelKey key{.kernel = std::move(kernel),
+                .types = {{"E", std::string(call.element(in))}},
+                .constants = {{"LARGEST", largest ? 1u : 0u}}};
+  if (!is_float(dtype)) {
+    key.includes = {{"key", "key_int"}};
+    key.constants.emplace_back("SIGNED", call.storage(in) == Storage::kI32 ? 1u : 0u);
+  }
+  return key;
+}
+
+}  // namespace
+
+void lower_arg(LowerCall& call) {
+  const TensorType& x = call.input_type(0);
+  const int64_t axis = normalize_axis(call.attrs<ops::ArgmaxAttrs>().axis, x.rank());
+  const AxisSplit split = split_at(x.shape, axis);
+  const bool largest = &call.op() == &ops::argmax;
+  const Operand in = call.read(0), out = call.write(0);
+  const RowPlan plan = plan_streaming(split, false, true);
+  const auto emit = [&](KernelKey key, const RowPlan& rows, Operand from, Operand to) {
+    namespace k = wgsl::arg;
+    static_assert(sizeof(k::Params) == sizeof(wgsl::arg_chunks::Params) &&
+                  sizeof(k::Params) == sizeof(wgsl::arg_merge::Params));
+    key.constants = joined(std::move(key.constants), rows.constants());
+    key.includes = joined(std::move(key.includes), row_includes(call, false));
+    call.emit({.kernel = std::move(key),
+               .operands = {from, to},
+               .params = {rows.params<k::Params>(), {&k::Params::rows}},
+               .grid = rows.grid(),
+               .extent_safe = axis > 0});
+  };
+  if (plan.chunks == 1) {
+    emit(with_keys(call, "arg", in, x.dtype, largest), plan, in, out);
+    return;
+  }
+  const Operand parts = call.temporary(Storage::kC64, {plan.rows()});  // a key and an index: two words
+  emit(with_keys(call, "arg_chunks", in, x.dtype, largest), plan, in, parts);
+  emit({.kernel = "arg_merge"}, plan_streaming({split.outer, plan.chunks, split.inner}, false, false),
+       LowerCall::reading(parts), out);
+}
+
+void lower_topk(LowerCall& call) {
+  const auto& attrs = call.attrs<ops::TopkAttrs>();
+  const TensorType& x = call.input_type(0);
+  const int64_t axis = normalize_axis(attrs.axis, x.rank());
+  const AxisSplit split = split_at(x.shape, axis);
+  const int64_t rows = split.outer * split.inner, results = rows * attrs.k;
+  const Operand in = call.read(0);
+  // Both results in one kernel; what nobody wants goes to a temporary.
+  const Operand values = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {results});
+  const Operand ids = call.wants(1) ? call.write(1) : call.temporary(Storage::kI32, {results});
+  if (split.cols <= kSorted) {
+    namespace k = wgsl::topk;
+    KernelKey key = with_keys(call, "topk", in, x.dtype, attrs.largest);
+    const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(split.cols, 64))));
+    key.constants.emplace_back("SIZE", size);
+    key.constants.emplace_back("WG", std::min(size / 2, RowPlan::kThreads));
+    call.emit({.kernel = std::move(key),
+               .operands = {in, values, ids},
+               .params = {k::Params{.rows = to_u32(rows),
+                                    .cols = to_u32(split.cols),
+                                    .inner = to_u32(split.inner),
+                                    .k = to_u32(attrs.k)},
+                          {&k::Params::rows}},
+               .grid = {.x = {.items = rows, .active = true}},
+               .extent_safe = axis > 0});
+    return;
+  }
+  namespace k = wgsl::topk_select;
+  KernelKey key = with_keys(call, "topk_select", in, x.dtype, attrs.largest);
+  key.constants.emplace_back("SIZE", kSelected);
+  key.constants.emplace_back("WG", RowPlan::kThreads);
+  const int64_t blocks = (attrs.k + kSelected - 1) / kSelected;
+  call.emit({.kernel = std::move(key),
+             .operands = {in, values, ids},
+             .params = {k::Params{.rows = to_u32(rows),
+                                  .cols = to_u32(split.cols),
+                                  .inner = to_u32(split.inner),
+                                  .k = to_u32(attrs.k),
+                                  .blocks = to_u32(blocks)},
+                        {&k::Params::rows}},
+             .grid = {.x = {.items = rows * blocks, .active = true}},
+             .extent_safe = axis > 0});
+}
+
+}  // namespace rlx::webgpu
