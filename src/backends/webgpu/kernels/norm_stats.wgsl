@@ -1,4 +1,4 @@
-// Mean and sum of squared deviations of each chunk of rows that no workgroup holds.
+// Mean and root of the sum of squared deviations of each chunk of rows that no workgroup holds.
 // @include "norm_row.wgsl"
 // @include "lanes1.wgsl"
 alias V = f32;                   // @type f32 | f16 | vec4<f32> | vec4<f16>
@@ -27,5 +27,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
   }
   let m = row_moments(&kept, row, f32(row.count * VECTOR), thread);
-  if (row.live && lane == 0u) { stats[p.stats_base + row.index] = vec2<f32>(m.mean + m.rest, m.squares); }
+  if (row.live && lane == 0u) { stats[p.stats_base + row.index] = vec2<f32>(m.mean + m.rest, root_of(m.squares, m.smaller)); }
 }

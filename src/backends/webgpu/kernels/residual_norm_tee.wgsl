@@ -45,7 +45,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     }
   }
   let m = row_moments(&kept, row, f32(p.n), thread);
-  let r = 1.0 / sqrt(m.squares / f32(p.n) + p.eps);
+  let r = inverse_root(m.squares, m.smaller, f32(p.n), p.eps);
   for (var k = 0u; k < KEPT; k++) {
     let c = lane + k * LANES;
     if (c < row.count) {

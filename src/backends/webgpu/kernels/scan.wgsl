@@ -2,10 +2,10 @@
 // A thread has four elements in a row of the tensor, a row LANES threads; longer rows go tile by tile with a carry.
 // @include "rows.wgsl"
 // @include "combine.wgsl"
+// @include "scan_begin.wgsl"
 alias S = f32;                     // of starts
 override REVERSE: bool = false;    // from the last element
 override EXCLUSIVE: bool = false;  // element i is what comes before it
-override HAS_START: bool = false;
 
 struct Params {
   rows: u32,
@@ -34,8 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         @builtin(local_invocation_index) thread: u32) {
   let row = row_of(group, groups, thread);
   let lane = lane_of(thread);
-  var carry = identity();
-  if (HAS_START && row.live) { carry = Acc(starts[p.starts_base + row.index]); }
+  var carry = start_of(row);
   for (var tile = 0u; tile < p.chunk; tile += 4u * LANES) {
     let c = tile + lane * 4u;
     var parts: array<Acc, 4>;

@@ -56,6 +56,7 @@ Combine combine_for(const LowerCall& call, Operand in, Operand out, ReduceKind k
     c.partial = storage;
     if (kind == ReduceKind::kMean) {
       c.includes = {{"combine", "combine_wide"}};
+      c.may_cut = false;
       return c;
     }
     c.includes = {{"combine", "combine_int"}};
@@ -66,6 +67,10 @@ Combine combine_for(const LowerCall& call, Operand in, Operand out, ReduceKind k
     c.partial = Storage::kC64;
     c.includes = {{"combine", "combine_c64"}};
     c.types.clear();
+  } else if (kind == ReduceKind::kProd) {
+    c.includes = {{"combine", "combine_prod"}};
+    c.may_cut = false;
+    return c;
   }
   c.constants.emplace_back("OP", static_cast<uint32_t>(kind));
   return c;
@@ -103,13 +108,12 @@ void emit_reduced_chunks(LowerCall& call, const Reduction& r, const RowPlan& pla
 
 void emit_reduction(LowerCall& call, const Reduction& r) {
   const bool vector = loads_by_four(call, r.split, {r.in});
-  const bool integer_mean = is_int(r.dtype) && r.kind == ReduceKind::kMean;  // its sums of 64 bits stay in one pass
-  const RowPlan plan = plan_streaming(r.split, vector, !integer_mean);
+  const Combine combine = combine_for(call, r.in, r.out, r.kind, r.dtype, false);
+  const RowPlan plan = plan_streaming(r.split, vector, combine.may_cut);
   if (plan.chunks == 1) return emit_pass(call, r, plan, vector, r.split.cols);
 
-  const Storage partial = combine_for(call, r.in, r.out, r.kind, r.dtype, false).partial;
   Reduction first = r, second = r;
-  first.out = call.temporary(partial, {plan.rows()});
+  first.out = call.temporary(combine.partial, {plan.rows()});
   if (r.kind == ReduceKind::kMean) first.kind = ReduceKind::kSum;
   emit_pass(call, first, plan, vector, r.split.cols);
   second.in = LowerCall::reading(first.out);

@@ -67,6 +67,7 @@ struct Combine {
   std::vector<std::pair<std::string, uint32_t>> constants;
   uint32_t identity = 0;
   Storage partial = Storage::kF32;  // of a value between two passes
+  bool may_cut = true;              // else its values between two passes would not be elements
 };
 Combine combine_for(const LowerCall& call, Operand in, Operand out, ops::ReduceKind kind, DType dtype, bool empty);
 

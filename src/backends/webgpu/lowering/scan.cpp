@@ -23,13 +23,13 @@ void emit_scan(LowerCall& call, const Scan& s, const RowPlan& plan) {
   params.n = params.cols;
   auto types = combine.types;
   types.emplace_back("S", call.element(s.starts));
+  Includes includes = joined(row_includes(call, false), combine.includes);
+  if (s.has_starts) includes.emplace_back("scan_begin", "scan_go_on");
   call.emit({.kernel = {.kernel = "scan",
                         .types = std::move(types),
                         .constants = joined(joined(plan.constants(), combine.constants),
-                                            {{"REVERSE", s.reverse ? 1u : 0u},
-                                             {"EXCLUSIVE", s.exclusive ? 1u : 0u},
-                                             {"HAS_START", s.has_starts ? 1u : 0u}}),
-                        .includes = joined(row_includes(call, false), combine.includes)},
+                                            {{"REVERSE", s.reverse ? 1u : 0u}, {"EXCLUSIVE", s.exclusive ? 1u : 0u}}),
+                        .includes = std::move(includes)},
              .operands = {s.in, s.starts, s.out},
              .params = {params, {&k::Params::rows}},
              .grid = plan.grid(),
@@ -47,7 +47,7 @@ void lower_scan(LowerCall& call) {
   Scan s{.in = in, .starts = in, .out = out, .exclusive = attrs.exclusive, .dtype = x.dtype, .extent_safe = axis > 0};
   s.kind = &call.op() == &ops::cumprod ? ops::ReduceKind::kProd : ops::ReduceKind::kSum;
   s.reverse = attrs.reverse != (&call.op() == &ops::cumsum_backward);
-  const RowPlan plan = plan_streaming(split, false, true);
+  const RowPlan plan = plan_streaming(split, false, combine_for(call, in, out, s.kind, x.dtype, false).may_cut);
   if (plan.chunks > 1) {
     // What comes before each chunk: a scan of the chunks' sums.
     const Storage partial = combine_for(call, in, out, s.kind, x.dtype, false).partial;

@@ -72,9 +72,14 @@ void lower_topk(LowerCall& call) {
   // Both results in one kernel; what nobody wants goes to a temporary.
   const Operand values = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {results});
   const Operand ids = call.wants(1) ? call.write(1) : call.temporary(Storage::kI32, {results});
+  const auto topk_key = [&](std::string kernel) {
+    KernelKey key = with_keys(call, std::move(kernel), in, x.dtype, attrs.largest);
+    if (is_float(x.dtype) && !attrs.largest) key.constants.emplace_back("NAN_KEY", 0u);  // the largest comes last
+    return key;
+  };
   if (split.cols <= kSorted) {
     namespace k = wgsl::topk;
-    KernelKey key = with_keys(call, "topk", in, x.dtype, attrs.largest);
+    KernelKey key = topk_key("topk");
     const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(split.cols, 64))));
     key.constants.emplace_back("SIZE", size);
     key.constants.emplace_back("WG", std::min(size / 2, RowPlan::kThreads));
@@ -90,7 +95,7 @@ void lower_topk(LowerCall& call) {
     return;
   }
   namespace k = wgsl::topk_select;
-  KernelKey key = with_keys(call, "topk_select", in, x.dtype, attrs.largest);
+  KernelKey key = topk_key("topk_select");
   key.constants.emplace_back("SIZE", kSelected);
   key.constants.emplace_back("WG", RowPlan::kThreads);
   const int64_t blocks = (attrs.k + kSelected - 1) / kSelected;
