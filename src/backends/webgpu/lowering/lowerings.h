@@ -25,9 +25,6 @@ void lower_dequant_grouped_matmul(LowerCall& call);
 void lower_dequant_matmul(LowerCall& call);
 void lower_dequant_moe_weights(LowerCall& call);
 bool elementwise_supports(const LowerSignature& signature, const Device& device);
-void lower_arg(LowerCall& call);
-void lower_cross_entropy(LowerCall& call);
-void lower_cross_entropy_backward(LowerCall& call);
 void lower_elementwise(LowerCall& call);
 void lower_expand(LowerCall& call);
 void lower_fused_conv_bias_act(LowerCall& call);
@@ -84,16 +81,5 @@ void lower_slice(LowerCall& call);
 void lower_softmax(LowerCall& call);
 void lower_topk(LowerCall& call);
 void lower_transpose(LowerCall& call);
-void lower_norm(LowerCall& call);
-void lower_norm_backward(LowerCall& call);
-void lower_reduce(LowerCall& call);
-void lower_residual_ln(LowerCall& call);
-void lower_residual_rms_norm(LowerCall& call);
-void lower_sample(LowerCall& call);
-void lower_scan(LowerCall& call);
-void lower_softmax(LowerCall& call);
-void lower_topk(LowerCall& call);
-bool reduce_supports(const LowerSignature& signature, const Device& device);
-bool sample_supports(const LowerSignature& signature, const Device& device);
 
 }  // namespace rlx::webgpu
