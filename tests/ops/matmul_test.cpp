@@ -75,7 +75,7 @@ OP_CASES(matmul) {
   }
   add({random({2, 1, 2, 3, 4}), random({1, 3, 2, 4, 5})});
   add({random({2, 1, 2, 1, 2, 2, 3}), random({1, 2, 1, 2, 1, 3, 2})});
-  add({random({70000, 1, 2}), random({70000, 2, 1})});
+
   for (const DType d : {DType::I32, DType::U32, DType::I8, DType::U8, DType::I16, DType::U16})
     add({integers({2, 19, 35}, 0, 100, d), integers({35, 18}, 0, 100, d)});
   add({integers({2, 3, 4}, -9, 9), integers({2, 4, 5}, -9, 9)});

@@ -269,9 +269,9 @@ class Emitter {
     int64_t start = 0;
     for (size_t i = 0; i < 4; ++i) {
       const bool given = i < matmul_.results.size();
-      // A part that is not there, or not read, has a place to be bound, which is not written.
+      // In place of a part that is not there, or not read, something is bound that is not written.
       const bool written = given && matmul_.results[i].result.has_value();
-      operands.push_back(written ? *matmul_.results[i].result : some);
+      operands.push_back(written ? *matmul_.results[i].result : call_.temporary(call_.storage(some), {4}));
       if (!written) params_.skip |= 1u << i;
       if (given) start += matmul_.results[i].width;
       if (i < 3) *starts[i] = to_u32(start);
