@@ -88,6 +88,39 @@ TEST(MatmulKernels, HalfPrecisionAndMixedLoads) {
       }
 }
 
+// Rows of a grouped product sorted on the GPU: experts with no row, one, and more than a tile; more experts than
+// threads.
+TEST(MatmulKernels, GroupedRowsInTiles) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(10);
+  for (const std::string_view name : {"matmul_16x64", "matmul_64x64"})
+    for (const auto& [rows, experts] : {std::pair<int64_t, int64_t>{70, 5}, {3, 1}, {1030, 2}, {40, 600}}) {
+      SCOPED_TRACE(str(name, ": ", rows, " rows, ", experts, " experts"));
+      const ForceMatmul force(name);
+      Tensor index = rng.integers({rows}, 0, experts - 1, DType::I32);
+      if (experts == 5)
+        for (int64_t i = 0; i < 60; ++i) index.mutable_values<int32_t>()[static_cast<size_t>(i)] = i % 20 == 3 ? 4 : 1;
+      expect_same(ops::grouped_matmul,
+                  {rng.tensor({rows, 12}, DType::F32), rng.tensor({experts, 12, 9}, DType::F32), index},
+                  Attrs(NoAttrs{}), kAccumulation);
+    }
+}
+
+// An index that names no expert gives zeros, by either way.
+TEST(MatmulKernels, GroupedRowsWithoutAnExpertAreZero) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(11);
+  const Tensor x = rng.tensor({4, 8}, DType::F32), w = rng.tensor({2, 8, 4}, DType::F32);
+  const Tensor bad = Tensor::i32({4}, {1, -1, 2, 0}), good = Tensor::i32({4}, {1, 0, 0, 0});
+  const Tensor expected = run(ops::grouped_matmul, {x, w, good})[0];
+  for (const std::string_view name : {"matmul_gemv", "matmul_32x64"}) {
+    const ForceMatmul force(name);
+    const Tensor y = run_op_on({.device = "webgpu"}, ops::grouped_matmul, {x, w, bad}, Attrs(NoAttrs{}), 0)[0];
+    for (int64_t i = 0; i < 16; ++i)
+      EXPECT_NEAR(y.at(i), i / 4 == 1 || i / 4 == 2 ? 0 : expected.at(i), 1e-5) << name << ", element " << i;
+  }
+}
+
 TEST(MatmulKernels, TheLastRowSuitsEveryShape) {
   EXPECT_TRUE(webgpu::matmul_variants().back().suits({}, 0));
   EXPECT_THROW(ForceMatmul("nonsense"), Error);
