@@ -121,6 +121,62 @@ TEST(MatmulKernels, GroupedRowsWithoutAnExpertAreZero) {
   }
 }
 
+// No product falls to the host, and the step is called what its row is called.
+TEST(MatmulKernels, RunOnTheGpu) {
+  if (!have_gpu()) GTEST_SKIP();
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    Graph g;
+    const auto weight = [&](const std::string& name, Shape shape) { return g.param(name, {std::move(shape), d}); };
+    const Value x = g.input("x", {{40, 24}, d});
+    g.output(ops::fused_matmul_bias_act(x, weight("w", {24, 80}), weight("b", {80}),
+                                        {.activation = ops::ActivationKind::kGelu}),
+             "y");
+    const Value parts = ops::fused_matmul_split(x, weight("v", {24, 72}), weight("c", {72}), {.widths = {40, 16, 16}});
+    for (int64_t i = 0; i < 3; ++i) g.output(parts.result(i), str("part", i));
+    g.output(ops::grouped_matmul(x, weight("e", {3, 24, 8}), g.input("index", {{40}, DType::I32})), "z");
+    const Executable exe = compile(std::move(g), {.device = "webgpu"});
+    std::vector<std::string> products;
+    for (const StepInfo& step : exe.plan().steps) {
+      EXPECT_TRUE(step.kernel.starts_with("webgpu/")) << step.op << " runs as " << step.kernel;
+      if (step.kernel.starts_with("webgpu/matmul")) products.push_back(step.kernel);
+    }
+    EXPECT_EQ(products,
+              (std::vector<std::string>{"webgpu/matmul_64x64", "webgpu/matmul_64x64", "webgpu/matmul_16x64"}));
+  }
+}
+
+// Operands that are views of one value share a binding, where vectors do not suit all of them.
+TEST(MatmulKernels, OperandsOfOneValue) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(13);
+  Graph g;
+  const Value x = ops::relu(g.input("x", {{9, 12}, DType::F32}));
+  const Value w = ops::reshape(x, {.new_shape = {12, 9}});
+  g.output(ops::matmul(x, w), "y");
+  const Value bias = ops::reshape(ops::narrow(w, {.axis = 0, .start = 1, .len = 1}), {.new_shape = {9}});
+  g.output(ops::fused_matmul_bias_act(x, w, bias, {}), "z");
+  const NamedTensors inputs{{"x", rng.tensor({9, 12}, DType::F32)}};
+  const NamedTensors expected = compile(g, {.device = "reference"}).run(inputs),
+                     actual = compile(g, {.device = "webgpu"}).run(inputs);
+  for (const char* name : {"y", "z"}) EXPECT_TRUE(near(actual.at(name), expected.at(name), kAccumulation)) << name;
+}
+
+TEST(MatmulKernels, AreChosenByShape) {
+  const auto chosen = [](int64_t m, int64_t k, int64_t n, int64_t bytes) {
+    for (const auto& v : webgpu::matmul_variants())
+      if (v.suits({.m = m, .n = n, .k = k}, bytes)) return v.name;
+    return std::string_view();
+  };
+  EXPECT_EQ(chosen(4096, 4096, 4096, 49152), "matmul_128x128x16");
+  EXPECT_EQ(chosen(4096, 4096, 4096, 16384), "matmul_128x128x8");
+  EXPECT_EQ(chosen(512, 512, 512, 49152), "matmul_64x64");
+  EXPECT_EQ(chosen(1, 4096, 4096, 49152), "matmul_gemv");
+  EXPECT_EQ(chosen(8, 4096, 4096, 49152), "matmul_gemv");
+  EXPECT_EQ(chosen(12, 4096, 4096, 49152), "matmul_16x64");
+  EXPECT_EQ(chosen(32, 4096, 4096, 49152), "matmul_32x64");
+  EXPECT_EQ(chosen(3, 3, 3, 49152), "matmul_small");
+}
+
 TEST(MatmulKernels, TheLastRowSuitsEveryShape) {
   EXPECT_TRUE(webgpu::matmul_variants().back().suits({}, 0));
   EXPECT_THROW(ForceMatmul("nonsense"), Error);
