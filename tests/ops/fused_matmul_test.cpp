@@ -41,7 +41,7 @@ OP_CASES(fused_matmul_bias_act) {
     const auto activation = static_cast<ops::ActivationKind>(kind);
     add({random({3, 5}, 0.1, 1), random({5, 6}, 0.1, 1), random({6}, 0.1, 1)}, {.activation = activation});
   }
-  for (const ops::ActivationKind activation : {kNone, kRelu, kGelu, kSilu})
+  for (const ops::ActivationKind activation : {kNone, kGelu})
     for (const auto& [m, k, n] : {std::tuple{2, 700, 20}, {20, 30, 70}, {67, 40, 68}, {40, 600, 9}})
       add({random({m, k}), random({k, n}), random({n})}, {.activation = activation});
   add({random({1, 2}), Tensor::f32({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), Tensor::f32({4}, {NAN, INFINITY, -INFINITY, 0})},
@@ -85,9 +85,9 @@ OP_CASES(fused_matmul_split) {
   // Parts made of fours and others, more than four, with few rows and with many.
   for (const std::vector<Dim>& widths :
        {std::vector<Dim>{32, 16, 16}, {32, 15, 17}, {4, 8, 20, 32}, {64}, {10, 10, 10, 10, 24}, {0, 60, 4}})
-    for (const int64_t rows : {1, 6, 12, 70})
+    for (const int64_t rows : {6, 70})
       for (const DType d : {DType::F32, DType::F16, DType::BF16})
-        if (d == DType::F32 || rows == 12)
+        if (d == DType::F32 || rows == 6)
           add({random({rows, 40}, d), random({40, 64}, d), random({64}, d)}, {.widths = widths});
   add_error({random({2, 3}), random({3, 4}), random({4})}, {}, "The list of widths is empty.");
   add_error({random({2, 3}), random({3, 4}), random({4})}, {.widths = {1, 2}},

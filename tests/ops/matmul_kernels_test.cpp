@@ -44,8 +44,8 @@ TEST(MatmulKernels, EveryRowOnSizesBesideItsTile) {
   Rng rng(7);
   for (const auto& v : webgpu::matmul_variants()) {
     const int64_t m = v.tm == 0 ? 11 : v.tm + 2, n = v.tn == 0 ? 136 : v.tn + 4;
-    // Rows of fours and of odd lengths: loads of vectors and of elements. One element; k of one tile and more.
-    for (const Size& s : {Size{m, 52, n}, {m + 1, 37, n + 1}, {m, 36, n + 3}, {m, 35, n}, {1, 1, 1}, {3, 16, 2}}) {
+    // Rows of fours and of odd lengths: loads of vectors and of elements.
+    for (const Size& s : {Size{m, 52, n}, {m + 1, 37, n + 1}, {1, 1, 1}}) {
       SCOPED_TRACE(str(v.name, ": ", s.m, " x ", s.k, " x ", s.n));
       const ForceMatmul force(v.name);
       expect_same(ops::matmul, {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32)},
@@ -64,7 +64,7 @@ TEST(MatmulKernels, EveryRowSplitAlongK) {
       expect_same(
           ops::fused_matmul_bias_act,
           {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32), rng.tensor({s.n}, DType::F32)},
-          Attrs(ops::FusedMatmulBiasActAttrs{.activation = ops::ActivationKind::kTanh}), kAccumulation);
+          Attrs(ops::FusedMatmulBiasActAttrs{.activation = ops::ActivationKind::kRelu}), kAccumulation);
       expect_same(
           ops::fused_matmul_split,
           {rng.tensor({s.m, s.k}, DType::F32), rng.tensor({s.k, s.n}, DType::F32), rng.tensor({s.n}, DType::F32)},
@@ -72,19 +72,109 @@ TEST(MatmulKernels, EveryRowSplitAlongK) {
     }
 }
 
-TEST(MatmulKernels, EveryRowInHalfPrecisionAndBatches) {
+// How operands are loaded does not depend on the tile: one of each kernel.
+TEST(MatmulKernels, HalfPrecisionAndMixedLoads) {
   if (!have_gpu()) GTEST_SKIP();
   Rng rng(9);
-  for (const auto& v : webgpu::matmul_variants())
-    for (const DType d : {DType::F16, DType::BF16})
-      for (const int64_t n : {20, 21}) {
-        SCOPED_TRACE(str(v.name, ", ", d, ", ", n, " columns"));
-        const ForceMatmul force(v.name);
-        const Tolerance tolerance = d == DType::F16 ? kHalf : kBFloat;
-        expect_same(ops::matmul, {rng.tensor({2, 1, 18, 24}, d), rng.tensor({3, 24, n}, d)}, Attrs(NoAttrs{}),
+  for (const std::string_view name : {"matmul_gemv", "matmul_32x64"})
+    for (const DType d : {DType::F32, DType::F16, DType::BF16})
+      for (const Size& s : {Size{34, 24, 20}, {5, 23, 20}, {9, 24, 21}}) {
+        SCOPED_TRACE(str(name, ", ", d, ": ", s.m, " x ", s.k, " x ", s.n));
+        const ForceMatmul force(name);
+        const Tolerance tolerance = d == DType::F32 ? kAccumulation : d == DType::F16 ? kHalf : kBFloat;
+        expect_same(ops::matmul, {rng.tensor({s.m, s.k}, d), rng.tensor({s.k, s.n}, d)}, Attrs(NoAttrs{}), tolerance);
+        expect_same(ops::matmul, {rng.tensor({2, 1, s.m, s.k}, d), rng.tensor({3, s.k, s.n}, d)}, Attrs(NoAttrs{}),
                     tolerance);
-        expect_same(ops::matmul, {rng.tensor({18, 23}, d), rng.tensor({23, n}, d)}, Attrs(NoAttrs{}), tolerance);
       }
+}
+
+// Rows of a grouped product sorted on the GPU: experts with no row, one, and more than a tile; more experts than
+// threads.
+TEST(MatmulKernels, GroupedRowsInTiles) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(10);
+  for (const std::string_view name : {"matmul_16x64", "matmul_64x64"})
+    for (const auto& [rows, experts] : {std::pair<int64_t, int64_t>{70, 5}, {3, 1}, {1030, 2}, {40, 600}}) {
+      SCOPED_TRACE(str(name, ": ", rows, " rows, ", experts, " experts"));
+      const ForceMatmul force(name);
+      Tensor index = rng.integers({rows}, 0, experts - 1, DType::I32);
+      if (experts == 5)
+        for (int64_t i = 0; i < 60; ++i) index.mutable_values<int32_t>()[static_cast<size_t>(i)] = i % 20 == 3 ? 4 : 1;
+      expect_same(ops::grouped_matmul,
+                  {rng.tensor({rows, 12}, DType::F32), rng.tensor({experts, 12, 9}, DType::F32), index},
+                  Attrs(NoAttrs{}), kAccumulation);
+    }
+}
+
+// An index that names no expert gives zeros, by either way.
+TEST(MatmulKernels, GroupedRowsWithoutAnExpertAreZero) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(11);
+  const Tensor x = rng.tensor({4, 8}, DType::F32), w = rng.tensor({2, 8, 4}, DType::F32);
+  const Tensor bad = Tensor::i32({4}, {1, -1, 2, 0}), good = Tensor::i32({4}, {1, 0, 0, 0});
+  const Tensor expected = run(ops::grouped_matmul, {x, w, good})[0];
+  for (const std::string_view name : {"matmul_gemv", "matmul_32x64"}) {
+    const ForceMatmul force(name);
+    const Tensor y = run_op_on({.device = "webgpu"}, ops::grouped_matmul, {x, w, bad}, Attrs(NoAttrs{}), 0)[0];
+    for (int64_t i = 0; i < 16; ++i)
+      EXPECT_NEAR(y.at(i), i / 4 == 1 || i / 4 == 2 ? 0 : expected.at(i), 1e-5) << name << ", element " << i;
+  }
+}
+
+// No product falls to the host, and the step is called what its row is called.
+TEST(MatmulKernels, RunOnTheGpu) {
+  if (!have_gpu()) GTEST_SKIP();
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    Graph g;
+    const auto weight = [&](const std::string& name, Shape shape) { return g.param(name, {std::move(shape), d}); };
+    const Value x = g.input("x", {{40, 24}, d});
+    g.output(ops::fused_matmul_bias_act(x, weight("w", {24, 80}), weight("b", {80}),
+                                        {.activation = ops::ActivationKind::kGelu}),
+             "y");
+    const Value parts = ops::fused_matmul_split(x, weight("v", {24, 72}), weight("c", {72}), {.widths = {40, 16, 16}});
+    for (int64_t i = 0; i < 3; ++i) g.output(parts.result(i), str("part", i));
+    g.output(ops::grouped_matmul(x, weight("e", {3, 24, 8}), g.input("index", {{40}, DType::I32})), "z");
+    const Executable exe = compile(std::move(g), {.device = "webgpu"});
+    std::vector<std::string> products;
+    for (const StepInfo& step : exe.plan().steps) {
+      EXPECT_TRUE(step.kernel.starts_with("webgpu/")) << step.op << " runs as " << step.kernel;
+      if (step.kernel.starts_with("webgpu/matmul")) products.push_back(step.kernel);
+    }
+    EXPECT_EQ(products,
+              (std::vector<std::string>{"webgpu/matmul_64x64", "webgpu/matmul_64x64", "webgpu/matmul_16x64"}));
+  }
+}
+
+// Operands that are views of one value share a binding, where vectors do not suit all of them.
+TEST(MatmulKernels, OperandsOfOneValue) {
+  if (!have_gpu()) GTEST_SKIP();
+  Rng rng(13);
+  Graph g;
+  const Value x = ops::relu(g.input("x", {{9, 12}, DType::F32}));
+  const Value w = ops::reshape(x, {.new_shape = {12, 9}});
+  g.output(ops::matmul(x, w), "y");
+  const Value bias = ops::reshape(ops::narrow(w, {.axis = 0, .start = 1, .len = 1}), {.new_shape = {9}});
+  g.output(ops::fused_matmul_bias_act(x, w, bias, {}), "z");
+  const NamedTensors inputs{{"x", rng.tensor({9, 12}, DType::F32)}};
+  const NamedTensors expected = compile(g, {.device = "reference"}).run(inputs),
+                     actual = compile(g, {.device = "webgpu"}).run(inputs);
+  for (const char* name : {"y", "z"}) EXPECT_TRUE(near(actual.at(name), expected.at(name), kAccumulation)) << name;
+}
+
+TEST(MatmulKernels, AreChosenByShape) {
+  const auto chosen = [](int64_t m, int64_t k, int64_t n, int64_t bytes) {
+    for (const auto& v : webgpu::matmul_variants())
+      if (v.suits({.m = m, .n = n, .k = k}, bytes)) return v.name;
+    return std::string_view();
+  };
+  EXPECT_EQ(chosen(4096, 4096, 4096, 49152), "matmul_128x128x16");
+  EXPECT_EQ(chosen(4096, 4096, 4096, 16384), "matmul_128x128x8");
+  EXPECT_EQ(chosen(512, 512, 512, 49152), "matmul_64x64");
+  EXPECT_EQ(chosen(1, 4096, 4096, 49152), "matmul_gemv");
+  EXPECT_EQ(chosen(8, 4096, 4096, 49152), "matmul_gemv");
+  EXPECT_EQ(chosen(12, 4096, 4096, 49152), "matmul_16x64");
+  EXPECT_EQ(chosen(32, 4096, 4096, 49152), "matmul_32x64");
+  EXPECT_EQ(chosen(3, 3, 3, 49152), "matmul_small");
 }
 
 TEST(MatmulKernels, TheLastRowSuitsEveryShape) {

@@ -21,7 +21,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let linear = group.x + group.y * groups.x;       // the grid wraps into y
   let matrix = linear / p.tiles_m;
   if (matrix >= p.batch) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, ROWS, lane);
+  let at = matrices_of(matrix, linear % p.tiles_m, ROWS);
   let lx = lane % LX;
   let ly = lane / LX;
   let c = (group.z % p.tiles_n * LX + lx) * 4u;

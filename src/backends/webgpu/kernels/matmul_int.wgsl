@@ -18,7 +18,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let linear = group.x + group.y * groups.x;       // the grid wraps into y
   let matrix = linear / p.tiles_m;
   if (matrix >= p.batch) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, 16u, lane);
+  let at = matrices_of(matrix, linear % p.tiles_m, 16u);
   let tx = lane % 16u;
   let ty = lane / 16u;
   let row = at.first + ty;

@@ -79,7 +79,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let linear = group.x + group.y * groups.x;       // the grid wraps into y
   let matrix = linear / p.tiles_m;
   if (matrix >= p.batch) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, TM, lane);
+  if (!is_there(linear % p.tiles_m, lane)) { return; }
+  let at = matrices_of(matrix, linear % p.tiles_m, TM);
   let col = group.z % p.tiles_n * TN;
   let part = group.z / p.tiles_n;
   let k_first = part * p.chunk;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "wgsl/expert_sort.h"
 #include "wgsl/matmul_params.h"
 
 namespace rlx::webgpu {
@@ -26,6 +27,8 @@ bool is_large(const MatmulShape& s) {
 
 // clang-format off
 constexpr MatmulVariant kVariants[] = {  // tm, tn, tk, rm, rn, buffers
+    {"matmul_small", "matmul_small",
+     [](const MatmulShape& s, int64_t) { return s.m * s.n <= 64 && s.k <= 64; }, 1, 4},
     {"matmul_gemv", "matmul_gemv", [](const MatmulShape& s, int64_t) { return s.m <= kMaxGemvRows; }},
     {"matmul_16x64", "matmul_tile", [](const MatmulShape& s, int64_t) { return s.m <= 16; },
      16, 64, 32, 4, 4, 1},
@@ -40,6 +43,9 @@ constexpr MatmulVariant kVariants[] = {  // tm, tn, tk, rm, rn, buffers
      64, 64, 16, 4, 4, 2},
 };
 // clang-format on
+
+constexpr const MatmulVariant& kGemv = kVariants[1];
+static_assert(kGemv.name == "matmul_gemv");
 
 struct Forced {
   const MatmulVariant* variant = nullptr;
@@ -57,11 +63,24 @@ const MatmulVariant& choose(const MatmulShape& shape, int64_t workgroup_bytes) {
 // What of a variant depends on the shape.
 struct Tiling {
   int64_t tm, tn;
-  int64_t step;  // a part of k is made of these
+  int64_t step;  // a part of k is made of these; 0: k stays whole
   std::vector<std::pair<std::string, uint32_t>> constants;
 };
 
+// For rows of a grouped product in tiles: as for a batch of as many matrices.
+const MatmulVariant* choose_sorted(const Matmul& mm, int64_t workgroup_bytes) {
+  const int64_t rows = mm.shape.matrices();
+  if (!mm.index || mm.experts == 0) return nullptr;
+  if (forced.variant) return forced.variant->tk == 0 ? nullptr : forced.variant;
+  if (rows < 32 || rows < 2 * mm.experts) return nullptr;  // few rows each: a GEMV streams what it needs
+  MatmulShape each = mm.shape;
+  each.m = std::max<int64_t>(ceil_div(rows, mm.experts), kMaxGemvRows + 1);
+  each.batch = {{mm.experts, 0, 0}};
+  return &choose(each, workgroup_bytes);
+}
+
 Tiling tiling_of(const MatmulVariant& v, const MatmulShape& shape, int64_t rhs_bytes) {
+  if (v.tk == 0 && v.tm != 0) return {v.tm, v.tn, 0, {}};
   if (v.tm != 0)
     return {v.tm,
             v.tn,
@@ -76,7 +95,7 @@ Tiling tiling_of(const MatmulVariant& v, const MatmulShape& shape, int64_t rhs_b
 
 // How much of k one workgroup sums: all of it, unless the grid is small and k long.
 int64_t chunk_of(const MatmulShape& s, const Tiling& t, bool is_gemv) {
-  if (s.k == 0 || s.matrices() != 1) return s.k;
+  if (s.k == 0 || s.matrices() != 1 || t.step == 0) return s.k;
   const int64_t groups = ceil_div(s.m, t.tm) * ceil_div(s.n, t.tn);
   const int64_t enough = is_gemv ? kFewGroups : kManyGroups / 2;
   int64_t splits = forced.splits;
@@ -137,12 +156,23 @@ class Emitter {
       : call_(call),
         matmul_(matmul),
         shape_(matmul.shape),
-        variant_(matmul.index ? kVariants[0] : choose(shape_, call.device().limits().workgroup_bytes)),
+        sorted_(choose_sorted(matmul, call.device().limits().workgroup_bytes)),
+        variant_(sorted_        ? *sorted_
+                 : matmul.index ? kGemv
+                                : choose(shape_, call.device().limits().workgroup_bytes)),
         tiling_(tiling_of(variant_, shape_, matmul.rhs_is_bf16 ? 2 : element_bytes(call.element(matmul.rhs)))) {
     choose_vectors();
   }
 
   void run() {
+    if (sorted_)
+      run_sorted();
+    else
+      run_plain();
+  }
+
+ private:
+  void run_plain() {
     const int64_t chunk = chunk_of(shape_, tiling_, variant_.tm == 0),
                   splits = chunk == 0 ? 1 : ceil_div(shape_.k, chunk);
     params_ = params_of(shape_, tiling_.tm, tiling_.tn);
@@ -154,12 +184,14 @@ class Emitter {
     const bool one = shape_.matrices() == 1;
     Grid grid = grid_of(shape_, tiling_.tm, tiling_.tn);
     grid.z.items *= splits;
+    if (tiling_.step == 0)  // a thread, not a workgroup, per tile
+      grid = {.x = {.items = shape_.matrices() * shape_.m * ceil_div(shape_.n, tiling_.tn),
+                    .per_group = 64,
+                    .active = true}};
     const bool extent_safe = !one || shape_.m > 1;
     const auto params = [&] { return Params(params_, {one ? &MatmulParams::m : &MatmulParams::batch}); };
 
-    KernelKey key{.kernel = std::string(variant_.name),
-                  .constants = tiling_.constants,
-                  .source = std::make_shared<std::string>(str("// @include \"", variant_.file, ".wgsl\"\n"))};
+    KernelKey key = start_key();
     std::vector<Operand> operands;
     read_lhs(key, operands, matmul_.lhs, lhs_vector_);
     read_rhs(key, operands);
@@ -195,7 +227,42 @@ class Emitter {
                str(call_.op().name, "_combine"));
   }
 
- private:
+  // A grouped product: rows sorted by expert, then tiles of rows that share one. How many tiles there are is known on
+  // the GPU alone: each expert may have one that is not full.
+  void run_sorted() {
+    namespace k = wgsl::expert_sort;
+    const int64_t rows = shape_.matrices();
+    const int64_t most = std::min(rows, ceil_div(rows, tiling_.tm) + matmul_.experts);
+    order_ = call_.temporary(Storage::kU32, {rows});
+    tiles_ = call_.temporary(Storage::kU32, {1 + 3 * most});
+    call_.emit({.kernel = {"expert_sort", {}, {{"TM", to_u32(tiling_.tm)}}},
+                .operands = {*matmul_.index, *order_, *tiles_},
+                .params = k::Params{.rows = to_u32(rows), .experts = to_u32(matmul_.experts)},
+                .grid = {}},
+               "expert_sort");
+    const MatmulShape all{.m = rows, .n = shape_.n, .k = shape_.k};
+    params_ = params_of(all, tiling_.tm, tiling_.tn);
+    params_.tiles_m = to_u32(most);
+    params_.experts = to_u32(matmul_.experts);
+    KernelKey key = start_key();
+    std::vector<Operand> operands;
+    read_lhs(key, operands, matmul_.lhs, lhs_vector_);
+    read_rhs(key, operands);
+    add_epilogue(key, operands);
+    read_index(key, operands);
+    call_.emit({.kernel = std::move(key),
+                .operands = std::move(operands),
+                .params = params_,
+                .grid = {.x = {.items = most}, .z = {.items = ceil_div(shape_.n, tiling_.tn)}}});
+  }
+
+  // Called what the table's row is called, so that reports tell the rows apart.
+  KernelKey start_key() const {
+    return {.kernel = std::string(variant_.name),
+            .constants = tiling_.constants,
+            .source = std::make_shared<std::string>(str("// @include \"", variant_.file, ".wgsl\"\n"))};
+  }
+
   // Rows that are made of fours are loaded and stored as vectors. Operands that lie in one root may share a binding,
   // and are then of one type.
   void choose_vectors() {
@@ -239,6 +306,12 @@ class Emitter {
 
   // Which matrix each row is multiplied with.
   void read_index(KernelKey& key, std::vector<Operand>& operands) const {
+    if (order_) {
+      key.includes.emplace_back("matmul_batch", "matmul_sorted");
+      operands.push_back(LowerCall::reading(*order_));
+      operands.push_back(LowerCall::reading(*tiles_));
+      return;
+    }
     if (!matmul_.index) return;
     key.includes.emplace_back("matmul_batch", "matmul_experts");
     operands.push_back(*matmul_.index);
@@ -269,9 +342,9 @@ class Emitter {
     int64_t start = 0;
     for (size_t i = 0; i < 4; ++i) {
       const bool given = i < matmul_.results.size();
-      // A part that is not there, or not read, has a place to be bound, which is not written.
+      // In place of a part that is not there, or not read, something is bound that is not written.
       const bool written = given && matmul_.results[i].result.has_value();
-      operands.push_back(written ? *matmul_.results[i].result : some);
+      operands.push_back(written ? *matmul_.results[i].result : call_.temporary(call_.storage(some), {4}));
       if (!written) params_.skip |= 1u << i;
       if (given) start += matmul_.results[i].width;
       if (i < 3) *starts[i] = to_u32(start);
@@ -281,9 +354,11 @@ class Emitter {
   LowerCall& call_;
   const Matmul& matmul_;
   const MatmulShape& shape_;
+  const MatmulVariant* sorted_;  // of a grouped product whose rows are sorted
   const MatmulVariant& variant_;
   Tiling tiling_;
   MatmulParams params_;
+  std::optional<Operand> order_, tiles_;  // of a sorted product
   bool lhs_vector_ = false, rhs_vector_ = false, result_vector_ = true;
 };
 
