@@ -78,7 +78,8 @@ class WebGpuProgram : public DeviceProgram {
     find_host_roots();
     make_buffers();
     for (Step& s : program_.static_steps) static_ready_.push_back(ready(s));
-    for (const int32_t s : plan_.order) ready_.push_back(ready(program_.steps[static_cast<size_t>(s)]));
+    for (const int32_t s : plan_.order)
+      if (Step& step = program_.steps[static_cast<size_t>(s)]; !is_idle(step)) ready_.push_back(ready(step));
     make_pipelines();
     upload_constants();
     write_dim_values();
@@ -164,7 +165,9 @@ class WebGpuProgram : public DeviceProgram {
 
   PlanInfo plan() const override {
     PlanInfo info;
-    for (const int32_t s : plan_.order) info.steps.push_back(describe(program_.steps[static_cast<size_t>(s)]));
+    for (const int32_t s : plan_.order)
+      if (const Step& step = program_.steps[static_cast<size_t>(s)]; !is_idle(step))
+        info.steps.push_back(describe(step));
     for (const Step& step : program_.static_steps) info.static_steps.push_back(describe(step));
     info.arena_bytes = plan_.arena_bytes;
     info.largest_live_bytes = plan_.largest_live_bytes;
@@ -311,6 +314,15 @@ class WebGpuProgram : public DeviceProgram {
     int32_t buffer = -1;
     uint64_t begin = 0, end = 0;  // bytes
   };
+
+  // A copy onto itself.
+  bool is_idle(const Step& step) const {
+    const auto* d = std::get_if<Dispatch>(&step.work);
+    if (d == nullptr || !d->is_copy) return false;
+    const Place from = places_[static_cast<size_t>(d->operands[0].value)],
+                to = places_[static_cast<size_t>(d->operands[1].value)];
+    return from.buffer == to.buffer && from.offset == to.offset;
+  }
 
   ReadyStep ready(Step& step) {
     ReadyStep r{.step = &step};

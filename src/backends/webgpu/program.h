@@ -76,6 +76,8 @@ struct Dispatch {
   bool extent_safe = false;  // unless a lowering says so, a run uses the full extent
   // The op's in-place traits hold for this kernel: a result may be computed in an operand's bytes.
   bool in_place = false;
+  // Moves the bytes of operand 0 to operand 1: left out where the plan gives both the same place.
+  bool is_copy = false;
 };
 
 // A node that runs on the host, as a program of one node.

@@ -23,6 +23,16 @@ std::string store_text(const std::string& value, DType dtype, std::string_view e
   return dtype == DType::Bool ? str("select(0u, 1u, ", value, ")") : str(element, "(", value, ")");
 }
 
+std::string wrap_text(const std::string& x, DType dtype) {
+  switch (dtype) {
+    case DType::I8: return str("((", x, ") << 24u) >> 24u");
+    case DType::I16: return str("((", x, ") << 16u) >> 16u");
+    case DType::U8: return str("(", x, ") & 0xffu");
+    case DType::U16: return str("(", x, ") & 0xffffu");
+    default: return x;
+  }
+}
+
 namespace {
 
 // A row per op: WGSL on operands $a, $b, $c in registers. Floats are f32 there, integers i32 or u32, Bool bool.
@@ -117,17 +127,6 @@ std::string fill(std::string_view expression, const std::vector<std::string>& op
   return out;
 }
 
-// The low bits of a narrow integer, as its dtype has them.
-std::string wrap(const std::string& x, DType dtype) {
-  switch (dtype) {
-    case DType::I8: return str("((", x, ") << 24u) >> 24u");
-    case DType::I16: return str("((", x, ") << 16u) >> 16u");
-    case DType::U8: return str("(", x, ") & 0xffu");
-    case DType::U16: return str("(", x, ") & 0xffffu");
-    default: return x;
-  }
-}
-
 std::string cast_text(const std::string& x, DType from, DType to) {
   if (from == to) return x;
   // A step in half precision may carry more digits in its register: what leaves it is rounded.
@@ -160,7 +159,7 @@ std::string cast_text(const std::string& x, DType from, DType to) {
     }
   }
   const std::string same = register_type(from) == type ? x : str("bitcast<", type, ">(", x, ")");
-  return wrap(same, to);
+  return wrap_text(same, to);
 }
 
 // The bits of an element in the low bits of a u32, and the element of such bits; 32 bits of I64 and U64.
@@ -179,7 +178,7 @@ std::string from_bits_text(const std::string& bits, DType dtype) {
     case DType::Bool: return str("(", bits, " != 0u)");
     case DType::F16: return str("f16_from_bits(", bits, ")");
     case DType::BF16: return str("bitcast<f32>(", bits, " << 16u)");
-    default: return wrap(str("bitcast<", register_type(dtype), ">(", bits, ")"), dtype);
+    default: return wrap_text(str("bitcast<", register_type(dtype), ">(", bits, ")"), dtype);
   }
 }
 
@@ -214,7 +213,7 @@ std::optional<StepText> step_text(const OpDef& op, std::optional<DType> to, cons
   const std::string_view expression = row ? expression_of(*row, dtypes[0]) : std::string_view();
   if (expression.empty()) return std::nullopt;
   std::string text = fill(expression, operands);
-  if (row->wraps) text = wrap(text, dtypes[0]);
+  if (row->wraps) text = wrap_text(text, dtypes[0]);
   return StepText{std::move(text), is_test(op) ? DType::Bool : &op == &ops::complex_norm_sq ? DType::F32 : dtypes[0]};
 }
 

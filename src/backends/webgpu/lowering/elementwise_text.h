@@ -17,6 +17,9 @@ std::string load_text(std::string_view x, DType dtype);
 // The value in a register as an element that is stored as `element`.
 std::string store_text(const std::string& value, DType dtype, std::string_view element);
 
+// The low bits of a narrow integer, as its dtype has them.
+std::string wrap_text(const std::string& x, DType dtype);
+
 // A chain on inputs of known dtypes as the body of a WGSL function of i0, i1, …, to be used with kScalarIncludes; empty
 // when a step has no expression here.
 inline constexpr std::string_view kScalarIncludes =

@@ -70,12 +70,6 @@ void emit_zeros(LowerCall& call, Operand to, int64_t elements) {
             "zeros");
 }
 
-namespace {
-
-constexpr int64_t kTile = 32;    // side of a tile of transpose
-constexpr int64_t kTileMin = 8;  // narrower axes leave most of a tile empty
-
-// " + c0 * p.x_s0 + …": adds the strides to the Params.
 std::string offset_text(ParamFields& fields, std::string_view name, const std::vector<int64_t>& strides,
                         std::span<const size_t> axes) {
   std::string out;
@@ -91,7 +85,6 @@ std::string offset_text(ParamFields& fields, std::string_view name, const std::v
   return out;
 }
 
-// Coordinates c<k> of the axes, the last one fastest, out of the number `r`.
 std::string coordinate_text(ParamFields& fields, const std::vector<int64_t>& sizes, std::span<const size_t> axes) {
   std::string out;
   for (size_t a = axes.size(); a-- > 1;) {
@@ -103,6 +96,11 @@ std::string coordinate_text(ParamFields& fields, const std::vector<int64_t>& siz
   return out;
 }
 
+namespace {
+
+constexpr int64_t kTile = 32;    // side of a tile of transpose
+constexpr int64_t kTileMin = 8;  // narrower axes leave most of a tile empty
+
 std::string bindings_text(std::string_view from, std::string_view to) {
   return str("@group(0) @binding(0) var<storage, read> x: array<", from, ">;\n",
              "@group(0) @binding(1) var<storage, read_write> y: array<", to, ">;\n",
@@ -110,7 +108,7 @@ std::string bindings_text(std::string_view from, std::string_view to) {
 }
 
 // One thread per unit.
-void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool active) {
+void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool active, bool is_copy = false) {
   const size_t rank = m.sizes.size();
   std::string x_type, y_type, value;
   int64_t width = 1;  // elements of a unit
@@ -181,7 +179,10 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
              .operands = {from, to},
              .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
              .grid = {.x = {.items = n, .per_group = 256, .active = active}},
-             .extent_safe = active});
+             .extent_safe = active || is_copy,
+             .in_place = is_copy,
+             .is_copy = is_copy},
+            is_copy ? "copy" : "");
 }
 
 // The operand's innermost axis `in` is not the result's: tiles through workgroup memory, so that both sides are
@@ -251,6 +252,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
 }
 
 }  // namespace
+
+void emit_copy(LowerCall& call, Operand from, Operand to, int64_t elements) {
+  emit_units(call, from, to, {.sizes = {elements}, .from_strides = {1}, .to_strides = {1}}, false, true);
+}
 
 void emit_movement(LowerCall& call, Operand from, Operand to, Movement movement, bool active) {
   const Movement m = merge_axes(std::move(movement));

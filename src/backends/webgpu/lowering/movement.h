@@ -32,6 +32,8 @@ Unit widest_unit(const LowerCall& call, std::span<const Operand> operands, std::
 // Moves elements by the fitting kernel: copies of runs, tiles where the innermost axes differ, else one by one.
 // `active`: the outermost axis of both sides carries the active extent.
 void emit_movement(LowerCall& call, Operand from, Operand to, Movement movement, bool active);
+// The same elements in the same order; no step at all where the op's in-place traits let both share their bytes.
+void emit_copy(LowerCall& call, Operand from, Operand to, int64_t elements);
 // Clears a value of so many elements.
 void emit_zeros(LowerCall& call, Operand to, int64_t elements);
 
@@ -41,5 +43,11 @@ struct ParamFields {
   std::vector<uint32_t> words;
   void add(const std::string& name, int64_t value);
 };
+
+// Coordinates c<k> of the axes, the last one fastest, out of the number `r` (a var of the kernel, used up).
+std::string coordinate_text(ParamFields& fields, const std::vector<int64_t>& sizes, std::span<const size_t> axes);
+// " + c0 * p.<name>_s0 + …"
+std::string offset_text(ParamFields& fields, std::string_view name, const std::vector<int64_t>& strides,
+                        std::span<const size_t> axes);
 
 }  // namespace rlx::webgpu

@@ -1,0 +1,28 @@
+// y[o, k, t] = table[o, indices[k], t]: rows of units, one thread per unit.
+// @include "index.wgsl"
+alias T = u32;             // @type what lies together: f16 | u32 | vec2<u32> | vec4<u32>
+
+struct Params {
+  n: u32,                  // units of y
+  row: u32,                // units of a row
+  count: u32,              // indices
+  cols: u32,               // rows of the table, per o
+  table_base: u32,
+  indices_base: u32,
+  y_base: u32,
+}
+@group(0) @binding(0) var<storage, read>       table: array<T>;
+@group(0) @binding(1) var<storage, read>       indices: array<i32>;
+@group(0) @binding(2) var<storage, read_write> y: array<T>;
+@group(0) @binding(3) var<uniform>             p: Params;
+
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = id.x + id.y * groups.x * 256u;
+  if (i >= p.n) { return; }
+  let r = i / p.row;
+  let t = i - r * p.row;
+  let o = r / p.count;
+  let at = index_of(indices[p.indices_base + r - o * p.count], p.cols);
+  y[p.y_base + i] = table[p.table_base + (o * p.cols + at) * p.row + t];
+}

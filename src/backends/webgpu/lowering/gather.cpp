@@ -1,0 +1,100 @@
+// Elements chosen by indices that come as data.
+#include "rlx/ops/gather.h"
+
+#include <array>
+
+#include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/movement.h"
+#include "rlx/ops/gather_nd.h"
+#include "wgsl/gather.h"
+#include "wgsl/gather_nd.h"
+
+namespace rlx::webgpu {
+
+void lower_gather(LowerCall& call) {
+  namespace k = wgsl::gather;
+  const int64_t axis = normalize_axis(call.attrs<ops::GatherAttrs>().axis, call.input_type(0).rank());
+  const auto [outer, cols, inner] = split_at(call.input_type(0).shape, axis);
+  const int64_t count = call.input_type(1).shape.num_elements();
+  const Operand table = call.read(0), indices = call.read(1), out = call.write(0);
+  if (cols == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
+  const Unit unit = widest_unit(call, std::array{table, out}, std::array{inner});
+  const int64_t row = inner / unit.elements, n = outer * count * row;
+  // Along axis 0 the indices are the outermost axis: fewer of them are read.
+  call.emit({.kernel = {"gather", {{"T", unit.type}}},
+             .operands = {table, indices, out},
+             .params = {k::Params{.n = to_u32(n), .row = to_u32(row), .count = to_u32(count), .cols = to_u32(cols)},
+                        {&k::Params::n}},
+             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .extent_safe = true});
+}
+
+void lower_gather_nd(LowerCall& call) {
+  namespace k = wgsl::gather_nd;
+  const std::vector<int64_t> x = call.input_type(0).shape.sizes(), tuples = call.input_type(1).shape.sizes();
+  const auto batch = static_cast<size_t>(call.attrs<ops::GatherNdAttrs>().batch_dims);
+  const auto depth = static_cast<size_t>(tuples.back());
+  const std::span<const int64_t> all(x);
+  const int64_t batches = product(all.first(batch)), inner = product(all.subspan(batch + depth));
+  const int64_t count = product(std::span<const int64_t>(tuples).first(tuples.size() - 1));
+  const Operand in = call.read(0), indices = call.read(1), out = call.write(0);
+  std::vector<uint32_t> sizes(1, 0);  // a table is not empty
+  for (size_t d = 0; d < depth; ++d) {
+    if (x[batch + d] == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
+    sizes.resize(depth);
+    sizes[d] = to_u32(x[batch + d]);
+  }
+  const Unit unit = widest_unit(call, std::array{in, out}, std::array{inner});
+  const int64_t row = inner / unit.elements, n = count * row;
+  call.emit({.kernel = {"gather_nd", {{"T", unit.type}}},
+             .operands = {in, indices, call.table(sizes), out},
+             .params = {k::Params{.n = to_u32(n),
+                                  .row = to_u32(row),
+                                  .depth = to_u32(tuples.back()),
+                                  .per_batch = to_u32(count / batches)},
+                        {&k::Params::n}},
+             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .extent_safe = true});
+}
+
+void lower_gather_elements(LowerCall& call) {
+  const std::vector<int64_t> x = call.input_type(0).shape.sizes(), y = call.output_type(0).shape.sizes();
+  const auto axis =
+      static_cast<size_t>(normalize_axis(call.attrs<ops::GatherElementsAttrs>().axis, call.input_type(0).rank()));
+  const Operand in = call.read(0), indices = call.read(1), out = call.write(0);
+  const int64_t n = product(std::span<const int64_t>(y));
+  if (x[axis] == 0) return emit_zeros(call, out, n);
+  const Unit unit = widest_unit(call, std::array{in, out}, std::array{int64_t{1}});
+  std::vector<size_t> axes(y.size()), others;
+  for (size_t k = 0; k < y.size(); ++k) {
+    axes[k] = k;
+    if (k != axis) others.push_back(k);
+  }
+  const std::vector<int64_t> strides = row_major_strides(x);
+  ParamFields fields;
+  fields.add("n", n);
+  const std::string coordinates = coordinate_text(fields, y, axes), offset = offset_text(fields, "x", strides, others);
+  fields.add("size", x[axis]);
+  fields.add("step", strides[axis]);
+  for (const char* name : {"x_base", "indices_base", "y_base"}) fields.add(name, 0);
+  const std::string source = str("// @include \"index.wgsl\"\nstruct Params {\n", fields.text,
+                                 "}\n@group(0) @binding(0) var<storage, read> x: array<", unit.type,
+                                 ">;\n@group(0) @binding(1) var<storage, read> indices: array<i32>;\n",
+                                 "@group(0) @binding(2) var<storage, read_write> y: array<", unit.type,
+                                 ">;\n@group(0) @binding(3) var<uniform> p: Params;\n", R"(
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  let i = id.x + id.y * groups.x * 256u;
+  if (i >= p.n) { return; }
+  var r = i;
+)",
+                                 coordinates, "  let at = index_of(indices[p.indices_base + i], p.size) * p.step",
+                                 offset, ";\n  y[p.y_base + i] = x[p.x_base + at];\n}\n");
+  call.emit({.kernel = {.kernel = "gather_elements", .source = std::make_shared<std::string>(source)},
+             .operands = {in, indices, out},
+             .params = {std::move(fields.words), {0}},
+             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .extent_safe = axis > 0});
+}
+
+}  // namespace rlx::webgpu
