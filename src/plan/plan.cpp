@@ -113,6 +113,7 @@ class Planner {
         const int32_t root = facts_.root(read);
         if (facts_.root(written) != written || owner(written) != written) continue;
         if (!facts_.planned(written) || !facts_.planned(root) || death(root) != t) continue;
+        if (birth(written) != t) continue;  // an earlier step has written a part of it, when the operand was needed
         if (facts_.value(written).size_bytes != facts_.value(root).size_bytes) continue;
         if (!reads_only_whole(step, root) || !may_share_all(step, written, root)) continue;
         if (!taken.insert(root).second) continue;

@@ -113,6 +113,11 @@ OP_CASES(scatter_add) {
     add({random({900, 17}, d), integers({900}, -3, 2)}, {.rows = 3});
     add({random({50, 1300}, d), integers({50}, 0, 999)}, {.rows = 1000});
   }
+  for (const DType d : {DType::F32, DType::I8, DType::U16, DType::C64, DType::I64}) {
+    Tensor skewed = integers({5'000}, 0, 499);  // one row has most of them
+    for (size_t i = 0; i < 4'500; ++i) skewed.mutable_values<int32_t>()[i] = 7;
+    add({random({5'000, 3}, d), skewed}, {.rows = 500});
+  }
   add({Tensor(DType::F32, {0, 2}), Tensor(DType::I32, {0})}, {.rows = 2}).expect({Tensor(DType::F32, {2, 2})}, kExact);
   add_error({random({2, 2}), Tensor::i32({2}, {0, 2})}, {.rows = 2}, "Index (2) is out of range for size (2)");
   add_error({random({2, 2}), Tensor::i32({3}, {0, 0, 0})}, {.rows = 2},

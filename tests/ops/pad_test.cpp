@@ -64,6 +64,14 @@ OP_CASES(pad) {
   for (const DType d : all_dtypes())
     for (const PadMode mode : {PadMode::kReflect, PadMode::kEdge, PadMode::kWrap})
       add({random({4, 3, 2}, d)}, {.mode = mode, .before = {1, 2, 0}, .after = {0, 1, 0}});
+  for (const DType d :
+       {DType::F16, DType::F32, DType::C64, DType::I64})  // all made of fours: several are moved at once
+    for (const bool has_value : {false, true}) {
+      Tensors in = {random({3, 5, 8}, d)};
+      if (has_value) in.push_back(random({}, d));
+      add(in, {.before = {1, 0, 4}, .after = {0, 2, 8}});
+      add(std::move(in), {.before = {0, -1, -4}, .after = {2, 1, 4}});
+    }
   // Long runs behind the padded axis, long rows that are cut, results past the caches.
   add({random({3, 40, 70})}, {.before = {0, 2, 0}, .after = {0, 1, 0}});
   add({random({50'000}, DType::F64)}, {.before = {30'001}, .after = {9}});

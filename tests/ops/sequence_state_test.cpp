@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "rlx/runtime.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
@@ -326,6 +327,38 @@ TEST(KvCache, DecodingStepByStepEqualsCausalAttention) {
       EXPECT_TRUE(
           near(run(ops::attention, {token(q, h, t), kc, vc, next}, causal)[0], token(whole, h, t), {.of_max = 1e-14}))
           << t;
+    }
+  }
+}
+
+// A cache is written where it is, by the new rows alone: no step copies it.
+TEST(KvAppend, LeavesTheCacheInItsPlaceOnTheGpu) {
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu" && !d.available) GTEST_SKIP() << d.why_not;
+  for (const DType dtype : {DType::F32, DType::F16}) {
+    Graph g("cache");
+    const Value rows = g.input("rows", {{2, 1, 3}, dtype}), len = g.input("len", {{2}, DType::I32});
+    const Value cache = g.state("cache", {{2, 5, 3}, dtype});
+    const Value next = ops::kv_append(cache, rows, len, {.axis = 1});
+    g.update(cache, next);
+    g.output(ops::neg(rows), "y");
+    Executable exe = compile(std::move(g), {.device = "webgpu"});
+    int64_t appends = 0;
+    for (const StepInfo& step : exe.plan().steps) {
+      EXPECT_NE(step.kernel, "webgpu/copy");
+      appends += step.kernel == "webgpu/kv_append" ? 1 : 0;
+    }
+    EXPECT_EQ(appends, 1);
+    std::vector<double> expected(30, 0);
+    for (int64_t t = 0; t < 3; ++t) {
+      std::vector<double> values;
+      for (int64_t i = 0; i < 6; ++i) values.push_back(static_cast<double>(10 * t + i + 1));
+      const int32_t at[] = {static_cast<int32_t>(t), static_cast<int32_t>(t == 2 ? 7 : t + 1)};  // 7 is beyond: skipped
+      exe.run({{"rows", Tensor::from_doubles(dtype, {2, 1, 3}, values)}, {"len", Tensor::i32({2}, {at[0], at[1]})}});
+      for (int64_t i = 0; i < 6; ++i)
+        if (at[i / 3] < 5)
+          expected[static_cast<size_t>((i / 3 * 5 + at[i / 3]) * 3 + i % 3)] = values[static_cast<size_t>(i)];
+      EXPECT_EQ(exe.read_state("cache").to_doubles(), expected);
     }
   }
 }

@@ -69,6 +69,8 @@ OP_CASES(transpose) {
   // Large enough to be streamed past the caches.
   add({counted({2048, 2064})}, {.perm = {1, 0}});
   add({counted({2, 1030, 2050})}, {.perm = {0, 2, 1}});
+  add({random({65'537, 8, 9}, DType::F16)}, {.perm = {0, 2, 1}});  // more tiles than a grid has along one axis
+  add({random({40, 3, 50}, DType::C64)}, {.perm = {2, 1, 0}});
   add({counted({})}, {.perm = {}}).expect({counted({})}, kExact);
   add({counted({1, 5, 1})}, {.perm = {2, 1, 0}}).expect({counted({1, 5, 1})}, kExact);
   add({counted({0, 5})}, {.perm = {1, 0}}).expect({counted({5, 0})}, kExact);
@@ -129,6 +131,16 @@ OP_CASES(concat) {
     add({random({60, 1}, d), random({60, 1}, d), random({60, 1}, d)}, {.axis = 1});
     add({random({3, 70, 100}, d), random({3, 1, 100}, d), random({3, 40, 100}, d)}, {.axis = 1});
     add({random({100'000}, d), random({70'001}, d)}, {.axis = 0});
+  }
+  for (const DType d : {DType::F16, DType::F32, DType::C64, DType::Bool})  // more operands than a GPU binds at once
+    for (const int64_t width : {1, 8}) {
+      Tensors parts;
+      for (int64_t i = 0; i < 17; ++i) parts.push_back(random({5, width * (i % 3 + 1), 2}, d));
+      add(std::move(parts), {.axis = 1});
+    }
+  {
+    const Tensor twice = random({3, 8});
+    add({twice, random({3, 4}), twice}, {.axis = 1});
   }
   add({counted({1024, 2048}), counted({1024, 2048}), counted({1024, 16})}, {.axis = 1});  // streamed
   add({counted({2, 2})}, {.axis = 0}).expect({counted({2, 2})}, kExact);

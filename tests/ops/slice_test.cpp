@@ -38,6 +38,7 @@ OP_CASES(slice) {
     add({random({3, 200, 200}, d)}, {.start = {0, 199, 3}, .step = {1, -2, 1}, .len = {3, 100, 190}});
   }
   add({random({2, 3, 1000, 1100})}, {.start = {0, 2, 0, 50}, .step = {1, -1, 1, 1}, .len = {2, 3, 1000, 1000}});
+  add({random({16'800'000}, DType::F16)}, {.start = {16'799'999}, .step = {-1}, .len = {16'800'000}});
   // What lies together in x is a view of it.
   add({random({1, 3, 4, 5})}, {.start = {0, 2, 1, 0}, .step = {1, 7, 1, 1}, .len = {1, 1, 2, 5}})
       .check([](const Tensors& in, const Tensors& out) {

@@ -95,6 +95,40 @@ TEST(Plan, InvariantsHoldOnRandomProblemsWithAllOptions) {
   });
 }
 
+TEST(Plan, StepsThatWriteOneValueKeepTheirOrder) {
+  // Value 0 is written twice, read, written over and read again, beside steps that are ready at once.
+  Problem p;
+  for (int i = 0; i < 6; ++i) p.values.push_back({.size_bytes = i == 0 ? 1024 : 64});
+  p.steps = {{.writes = {0}},
+             {.writes = {1}},
+             {.reads = {1}, .writes = {0}},
+             {.reads = {0}, .writes = {2}},
+             {.writes = {0}},
+             {.reads = {0, 2}, .writes = {3}},
+             {.writes = {4}},
+             {.reads = {3, 4}, .writes = {5}}};
+  for (const Schedule schedule : {Schedule::kBest, Schedule::kGreedy, Schedule::kSource}) {
+    const Options o{.schedule = schedule};
+    const Plan plan = plan::make_plan(p, o);
+    EXPECT_EQ(plan::check(p, plan, o), std::vector<std::string>{});
+    std::vector<size_t> at(p.steps.size());
+    for (size_t i = 0; i < plan.order.size(); ++i) at[static_cast<size_t>(plan.order[i])] = i;
+    EXPECT_EQ(plan.order.size(), p.steps.size());
+    for (const auto& [before, after] : {std::pair(0, 2), {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 7}, {6, 7}})
+      EXPECT_LT(at[static_cast<size_t>(before)], at[static_cast<size_t>(after)]);
+  }
+}
+
+TEST(Plan, AValueThatIsAlreadyWrittenTakesNobodysBytes) {
+  Problem p;
+  for (int i = 0; i < 2; ++i) p.values.push_back({.size_bytes = 64});
+  p.steps = {{.writes = {0}}, {.writes = {1}}, {.reads = {0}, .writes = {1}, .may_share = {{1, 0}}}};
+  const Options o;
+  const Plan plan = plan::make_plan(p, o);
+  EXPECT_TRUE(plan.shared.empty());
+  EXPECT_EQ(plan::check(p, plan, o), std::vector<std::string>{});
+}
+
 TEST(Plan, CheckFindsWhatIsWrong) {
   // a -> b -> c, all live one step each; then break the plan in every way the checker must see.
   Problem p;

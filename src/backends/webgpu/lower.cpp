@@ -47,6 +47,18 @@ uint32_t to_u32(int64_t n) {
   return static_cast<uint32_t>(n);
 }
 
+uint32_t packed_kind(DType dtype) {
+  switch (dtype) {
+    case DType::I8: return 0;
+    case DType::U8: return 1;
+    case DType::Bool: return 2;
+    case DType::I16: return 3;
+    case DType::U16: return 4;
+    case DType::BF16: return 5;
+    default: fail(ErrorKind::kInternal, str("A packed value is ", dtype, "."));
+  }
+}
+
 AxisSplit split_at(const Shape& shape, int64_t axis) {
   AxisSplit s{1, 1, 1};
   axis = normalize_axis(axis, shape.rank());
@@ -140,17 +152,7 @@ class Lowering {
     unpacked_[v] = out;
     const int64_t n = type.shape.num_elements();
     if (n == 0) return out;
-    uint32_t kind = 0;
-    switch (type.dtype) {
-      case DType::I8: kind = 0; break;
-      case DType::U8: kind = 1; break;
-      case DType::Bool: kind = 2; break;
-      case DType::I16: kind = 3; break;
-      case DType::U16: kind = 4; break;
-      case DType::BF16: kind = 5; break;
-      default: fail(ErrorKind::kInternal, str("A packed value is ", type.dtype, "."));
-    }
-    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", kind}}},
+    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", packed_kind(type.dtype)}}},
                .operands = {{v, false}, {out, true}},
                .params = {wgsl::unpack::Params{.n = to_u32(n)}, {&wgsl::unpack::Params::n}},
                .grid = {.x = {.items = n, .per_group = 256, .active = true}},

@@ -88,7 +88,8 @@ std::span<const LoweringRow> lowering_table();  // sorted by op name; lowerings.
 // Null: the node runs on the host.
 const LoweringRow* find_lowering(const LowerSignature& signature, const Device& device);
 
-uint32_t to_u32(int64_t n);  // throws kUnsupported when it does not fit
+uint32_t packed_kind(DType dtype);  // what packed.wgsl calls a dtype whose elements lie packed in words
+uint32_t to_u32(int64_t n);         // throws kUnsupported when it does not fit
 
 // Elements before, along and after an axis.
 struct AxisSplit {

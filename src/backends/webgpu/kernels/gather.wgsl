@@ -1,6 +1,7 @@
-// y[o, k, t] = table[o, indices[k], t]: rows of units, one thread per unit.
+// y[o, k, t] = table[o, indices[k], t]: rows of units.
 // @include "index.wgsl"
 alias T = u32;             // @type what lies together: f16 | u32 | vec2<u32> | vec4<u32>
+override PER: u32 = 1u;    // units.wgsl
 
 struct Params {
   n: u32,                  // units of y
@@ -16,13 +17,11 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> y: array<T>;
 @group(0) @binding(3) var<uniform>             p: Params;
 
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
+fn value(i: u32) -> T {
   let r = i / p.row;
-  let t = i - r * p.row;
   let o = r / p.count;
   let at = index_of(indices[p.indices_base + r - o * p.count], p.cols);
-  y[p.y_base + i] = table[p.table_base + (o * p.cols + at) * p.row + t];
+  return table[p.table_base + (o * p.cols + at) * p.row + i - r * p.row];
 }
+fn place(i: u32) -> u32 { return p.y_base + i; }
+// @include "units.wgsl"

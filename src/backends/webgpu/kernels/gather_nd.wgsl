@@ -1,6 +1,7 @@
-// Rows of x at places that tuples of indices name; one thread per unit of a row.
+// Rows of x at places that tuples of indices name.
 // @include "index.wgsl"
 alias T = u32;             // @type what lies together: f16 | u32 | vec2<u32> | vec4<u32>
+override PER: u32 = 1u;    // units.wgsl
 
 struct Params {
   n: u32,                  // units of y
@@ -18,15 +19,14 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> y: array<T>;
 @group(0) @binding(4) var<uniform>             p: Params;
 
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
+fn value(i: u32) -> T {
   let r = i / p.row;
   var at = r / p.per_batch;
   for (var k = 0u; k < p.depth; k += 1u) {
     let size = sizes[p.sizes_base + k];
     at = at * size + index_of(indices[p.indices_base + r * p.depth + k], size);
   }
-  y[p.y_base + i] = x[p.x_base + at * p.row + i - r * p.row];
+  return x[p.x_base + at * p.row + i - r * p.row];
 }
+fn place(i: u32) -> u32 { return p.y_base + i; }
+// @include "units.wgsl"

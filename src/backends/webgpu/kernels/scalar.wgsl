@@ -8,6 +8,7 @@ fn f32_from(bits: u32) -> f32 { return bitcast<f32>(bits); }
 
 // By bits: NaN and denormals are not 0.
 fn bool_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) != 0u; }
+fn is_positive(x: f32) -> bool { return bitcast<u32>(x) - 1u < 0x7f800000u; }
 fn f_eq(a: f32, b: f32) -> bool { return a == b && !nan_of(a) && !nan_of(b); }
 
 fn f_max(a: f32, b: f32) -> f32 { return select(select(b, a, a > b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }

@@ -85,7 +85,7 @@ const ExpressionRow kRows[] = {
     {&ops::neg, "-$a", "-$a", "", "", true, "-$a"},
     {&ops::pow, "f_pow($a, $b)", "i_pow($a, $b)", "u_pow($a, $b)", "", true},
     {&ops::relu, "f_relu($a)", "max($a, 0)", "", ""},
-    {&ops::relu_backward, "select(0.0, $b, $a > 0.0)"},
+    {&ops::relu_backward, "select(0.0, $b, is_positive($a))"},
     {&ops::round, "round($a)"},
     {&ops::rsqrt, "f_rsqrt($a)"},
     {&ops::shift_left, "", "i_shl($a, $b)", "u_shl($a, $b)", "", true},
@@ -223,7 +223,7 @@ std::string_view derivative(ops::ActivationKind kind) {
   switch (kind) {
     case kNone:
     case kRound: return "1.0";  // straight through
-    case kRelu: return "select(0.0, 1.0, $a > 0.0)";
+    case kRelu: return "select(0.0, 1.0, is_positive($a))";
     case kSigmoid: return "f_sigmoid($a) * f_sigmoid(-$a)";  // 1 - sigmoid(x) = sigmoid(-x), without cancellation
     case kTanh: return "d_tanh($a)";
     case kExp: return "f_exp($a)";
@@ -282,7 +282,7 @@ std::optional<ChainText> op_text(const OpDef& op, const Attrs& attrs, std::span<
     if (inputs[0] == DType::F64) return std::nullopt;
     const ops::ActivationKind kind = attrs.as<ops::ActivationBackwardAttrs>().kind;
     // 0 where x <= 0, whatever dy is: selected, not multiplied.
-    if (kind == ops::ActivationKind::kRelu) return returning("select(0.0, i1, i0 > 0.0)", inputs[0]);
+    if (kind == ops::ActivationKind::kRelu) return returning("select(0.0, i1, is_positive(i0))", inputs[0]);
     return returning(str("(", fill(derivative(kind), {"i0", "i1"}), ") * i1"), inputs[0]);
   }
   ChainStep step{.op = &op};

@@ -34,13 +34,8 @@ void lower_fused_swiglu(LowerCall& call) {
           ">;\n@group(0) @binding(2) var<uniform> p: Params;\n",
           "fn swiglu(up: f32, gate: f32) -> f32 {\n  let s = ", rounded("f_silu(gate)", type.dtype),
           ";\n  let v = ", rounded("up * s", type.dtype), ";\n  return ",
-          call.output_type(0).dtype == type.dtype ? "v" : rounded("v", call.output_type(0).dtype), R"(;
-}
-
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
+          call.output_type(0).dtype == type.dtype ? "v" : rounded("v", call.output_type(0).dtype),
+          ";\n}\nfn value(i: u32) -> ", array_of(y_element), R"( {
   let row = i / p.own;
   let a = x[p.x_base + i + row * p.own];
   let b = x[p.x_base + i + row * p.own + p.own];
@@ -49,13 +44,14 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     const std::string a = str("f32(a", suffix, ")"), b = str("f32(b", suffix, ")");
     return str(y_element, "(swiglu(", gate_first ? b : a, ", ", gate_first ? a : b, "))");
   };
-  source += by_four ? str("  y[p.y_base + i] = vec4<", y_element, ">(", lane(".x"), ", ", lane(".y"), ", ", lane(".z"),
-                          ", ", lane(".w"), ");\n}\n")
-                    : str("  y[p.y_base + i] = ", lane(""), ";\n}\n");
+  source += by_four ? str("  return vec4<", y_element, ">(", lane(".x"), ", ", lane(".y"), ", ", lane(".z"), ", ",
+                          lane(".w"), ");\n}\n")
+                    : str("  return ", lane(""), ";\n}\n");
+  source += str("fn place(i: u32) -> u32 { return p.y_base + i; }\n", unit_entry(n));
   call.emit({.kernel = {.kernel = "fused_swiglu", .source = std::make_shared<std::string>(std::move(source))},
              .operands = {x, y},
              .params = {std::move(fields.words), {0}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .grid = unit_grid(n, true),
              .extent_safe = type.rank() > 1});
 }
 

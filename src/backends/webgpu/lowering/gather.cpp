@@ -8,24 +8,51 @@
 #include "rlx/ops/gather_nd.h"
 #include "wgsl/gather.h"
 #include "wgsl/gather_nd.h"
+#include "wgsl/gather_packed.h"
 
 namespace rlx::webgpu {
+
+namespace {
+
+uint32_t per_thread(int64_t n) { return static_cast<uint32_t>(units_per_thread(n)); }
+
+// The table as it lies, packed: unpacked it would be larger than what is read of it.
+void emit_packed_gather(LowerCall& call, Operand table, const AxisSplit& split) {
+  namespace k = wgsl::gather_packed;
+  const int64_t count = call.input_type(1).shape.num_elements(), n = split.outer * count * split.inner;
+  const Operand out = call.write(0);
+  call.emit(
+      {.kernel = {"gather_packed",
+                  {{"T", std::string(call.element(out))}},
+                  {{"KIND", packed_kind(call.input_type(0).dtype)}, {"PER", per_thread(n)}}},
+       .operands = {table, call.read(1), out},
+       .params = {k::Params{
+                      .n = to_u32(n), .row = to_u32(split.inner), .count = to_u32(count), .cols = to_u32(split.cols)},
+                  {&k::Params::n}},
+       .grid = unit_grid(n, true),
+       .extent_safe = true});
+}
+
+}  // namespace
 
 void lower_gather(LowerCall& call) {
   namespace k = wgsl::gather;
   const int64_t axis = normalize_axis(call.attrs<ops::GatherAttrs>().axis, call.input_type(0).rank());
   const auto [outer, cols, inner] = split_at(call.input_type(0).shape, axis);
   const int64_t count = call.input_type(1).shape.num_elements();
-  const Operand table = call.read(0), indices = call.read(1), out = call.write(0);
+  const Operand out = call.write(0);
   if (cols == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
+  if (const Operand packed = call.read_packed(0); call.storage(packed) == Storage::kPacked)
+    return emit_packed_gather(call, packed, {outer, cols, inner});
+  const Operand table = call.read(0), indices = call.read(1);
   const Unit unit = widest_unit(call, std::array{table, out}, std::array{inner});
   const int64_t row = inner / unit.elements, n = outer * count * row;
   // Along axis 0 the indices are the outermost axis: fewer of them are read.
-  call.emit({.kernel = {"gather", {{"T", unit.type}}},
+  call.emit({.kernel = {"gather", {{"T", unit.type}}, {{"PER", per_thread(n)}}},
              .operands = {table, indices, out},
              .params = {k::Params{.n = to_u32(n), .row = to_u32(row), .count = to_u32(count), .cols = to_u32(cols)},
                         {&k::Params::n}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .grid = unit_grid(n, true),
              .extent_safe = true});
 }
 
@@ -46,14 +73,14 @@ void lower_gather_nd(LowerCall& call) {
   }
   const Unit unit = widest_unit(call, std::array{in, out}, std::array{inner});
   const int64_t row = inner / unit.elements, n = count * row;
-  call.emit({.kernel = {"gather_nd", {{"T", unit.type}}},
+  call.emit({.kernel = {"gather_nd", {{"T", unit.type}}, {{"PER", per_thread(n)}}},
              .operands = {in, indices, call.table(sizes), out},
              .params = {k::Params{.n = to_u32(n),
                                   .row = to_u32(row),
                                   .depth = to_u32(tuples.back()),
                                   .per_batch = to_u32(count / batches)},
                         {&k::Params::n}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .grid = unit_grid(n, true),
              .extent_safe = true});
 }
 
@@ -77,23 +104,18 @@ void lower_gather_elements(LowerCall& call) {
   fields.add("size", x[axis]);
   fields.add("step", strides[axis]);
   for (const char* name : {"x_base", "indices_base", "y_base"}) fields.add(name, 0);
-  const std::string source = str("// @include \"index.wgsl\"\nstruct Params {\n", fields.text,
-                                 "}\n@group(0) @binding(0) var<storage, read> x: array<", unit.type,
-                                 ">;\n@group(0) @binding(1) var<storage, read> indices: array<i32>;\n",
-                                 "@group(0) @binding(2) var<storage, read_write> y: array<", unit.type,
-                                 ">;\n@group(0) @binding(3) var<uniform> p: Params;\n", R"(
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
-  var r = i;
-)",
-                                 coordinates, "  let at = index_of(indices[p.indices_base + i], p.size) * p.step",
-                                 offset, ";\n  y[p.y_base + i] = x[p.x_base + at];\n}\n");
+  const std::string source = str(
+      "// @include \"index.wgsl\"\nstruct Params {\n", fields.text,
+      "}\n@group(0) @binding(0) var<storage, read> x: array<", unit.type,
+      ">;\n@group(0) @binding(1) var<storage, read> indices: array<i32>;\n",
+      "@group(0) @binding(2) var<storage, read_write> y: array<", unit.type,
+      ">;\n@group(0) @binding(3) var<uniform> p: Params;\n", "fn value(i: u32) -> ", unit.type, " {\n  var r = i;\n",
+      coordinates, "  let at = index_of(indices[p.indices_base + i], p.size) * p.step", offset,
+      ";\n  return x[p.x_base + at];\n}\nfn place(i: u32) -> u32 { return p.y_base + i; }\n", unit_entry(n));
   call.emit({.kernel = {.kernel = "gather_elements", .source = std::make_shared<std::string>(source)},
              .operands = {in, indices, out},
              .params = {std::move(fields.words), {0}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+             .grid = unit_grid(n, true),
              .extent_safe = axis > 0});
 }
 

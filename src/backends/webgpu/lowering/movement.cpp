@@ -51,6 +51,14 @@ Unit widest_unit(const LowerCall& call, std::span<const Operand> operands, std::
   return {"f16", 1};
 }
 
+int64_t units_per_thread(int64_t n) { return n >= int64_t{1} << 20 ? 4 : 1; }
+Grid unit_grid(int64_t n, bool active) {
+  return {.x = {.items = n, .per_group = 256 * units_per_thread(n), .active = active}};
+}
+std::string unit_entry(int64_t n) {
+  return str("const PER: u32 = ", units_per_thread(n), "u;\n// @include \"units.wgsl\"\n");
+}
+
 void ParamFields::add(const std::string& name, int64_t value) {
   if (value < -INT64_C(0x80000000)) to_u32(value);  // throws
   text += str("  ", name, ": u32,\n");
@@ -166,19 +174,14 @@ void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool acti
   fields.add("x_base", 0);
   fields.add("y_base", 0);
   std::string source = "struct Params {\n" + fields.text + "}\n" + bindings_text(x_type, y_type);
-  source += R"(
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
-  var r = i;
-)";
-  source += coordinates;
-  source += str("  let at = p.x_base", read, ";\n  y[p.y_base", write, "] = ", value, ";\n}\n");
+  source += str("fn value(i: u32) -> ", y_type, " {\n  var r = i;\n", coordinates, "  let at = p.x_base", read,
+                ";\n  return ", value, ";\n}\nfn place(i: u32) -> u32 {\n",
+                dense ? std::string() : str("  var r = i;\n", coordinates), "  return p.y_base", write, ";\n}\n",
+                unit_entry(n));
   call.emit({.kernel = {.kernel = "copy", .source = std::make_shared<std::string>(std::move(source))},
              .operands = {from, to},
              .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = active}},
+             .grid = unit_grid(n, active),
              .extent_safe = active || is_copy,
              .in_place = is_copy,
              .is_copy = is_copy},

@@ -37,6 +37,12 @@ void emit_copy(LowerCall& call, Operand from, Operand to, int64_t elements);
 // Clears a value of so many elements.
 void emit_zeros(LowerCall& call, Operand to, int64_t elements);
 
+// How many units a thread of units.wgsl computes, of so many.
+int64_t units_per_thread(int64_t n);
+// A grid over n units for it, and its entry in a generated kernel.
+Grid unit_grid(int64_t n, bool active);
+std::string unit_entry(int64_t n);
+
 // Generated Params: a name and a word each, in order. Distances may be negative: they wrap, as the kernels' sums do.
 struct ParamFields {
   std::string text;

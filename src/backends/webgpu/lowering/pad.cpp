@@ -120,20 +120,14 @@ void lower_pad(LowerCall& call) {
   }
   declarations += str("@group(0) @binding(", operands.size(), ") var<uniform> p: Params;\n");
   const std::string source =
-      str("struct Params {\n", fields.text, "}\n", declarations, kHelpers, R"(
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
-  var r = i;
-  var inside = true;
-)",
-          body, "  var v = ", beside, ";\n  if (inside) { v = x[", at, "]; }\n  y[p.y_base + i] = v;\n}\n");
+      str("struct Params {\n", fields.text, "}\n", declarations, kHelpers, "fn value(i: u32) -> ", unit.type,
+          " {\n  var r = i;\n  var inside = true;\n", body, "  var v = ", beside, ";\n  if (inside) { v = x[", at,
+          "]; }\n  return v;\n}\nfn place(i: u32) -> u32 { return p.y_base + i; }\n", unit_entry(n));
   const bool active = attrs.before.empty() || (attrs.before[0] == 0 && attrs.after[0] == 0);
   call.emit({.kernel = {.kernel = "pad", .source = std::make_shared<std::string>(source)},
              .operands = std::move(operands),
              .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
-             .grid = {.x = {.items = n, .per_group = 256, .active = active}},
+             .grid = unit_grid(n, active),
              .extent_safe = active});
 }
 

@@ -6,16 +6,15 @@
 #include <array>
 #include <bit>
 
-#include "backends/webgpu/lowering/elementwise_text.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/movement.h"
+#include "backends/webgpu/lowering/scatter_reduce.h"
 #include "rlx/ops/gather.h"
 #include "rlx/ops/sequence_state.h"
 #include "wgsl/kv_append.h"
 #include "wgsl/scatter_claim.h"
 #include "wgsl/scatter_keys.h"
 #include "wgsl/scatter_rows.h"
-#include "wgsl/segments.h"
 #include "wgsl/sort_pairs.h"
 
 namespace rlx::webgpu {
@@ -25,11 +24,7 @@ namespace {
 using ops::ScatterReduction;
 
 constexpr int64_t kBlock = 1024;  // of sort_pairs.wgsl
-
-// Updates and the rows that they change: y[o, key of u, t] takes updates[o, u, t].
-struct Rows {
-  int64_t outer = 1, cols = 1, inner = 1, count = 0;
-};
+using Rows = ScatterRows;
 
 // Entries (key, update); so many that they can be sorted, or only those there are.
 int64_t entries_of(int64_t count, bool sorted) {
@@ -122,106 +117,6 @@ void emit_sort(LowerCall& call, Operand entries, int64_t total) {
   }
 }
 
-std::string combine_text(ScatterReduction reduction, bool on_float) {
-  switch (reduction) {
-    case ScatterReduction::kNone: return "b";
-    case ScatterReduction::kAdd: return "a + b";
-    case ScatterReduction::kMul: return "a * b";
-    case ScatterReduction::kMax: return on_float ? "f_max(a, b)" : "max(a, b)";
-    case ScatterReduction::kMin: return on_float ? "f_min(a, b)" : "min(a, b)";
-  }
-  fail(ErrorKind::kInternal, "Unknown reduction.");
-}
-
-// How many threads share the updates of one element: with few rows there are many of each, with short rows threads to
-// spare.
-int64_t lanes_of(const Rows& rows) {
-  const auto wide = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows.inner)));
-  const int64_t most = std::max<int64_t>(8, 256 / wide);
-  int64_t lanes = 1;
-  while (lanes < most && lanes * rows.cols * 8 <= rows.count) lanes *= 2;
-  return lanes;
-}
-
-// y = x (or 0), combined with the updates of each row.
-void emit_reduce(LowerCall& call, Operand entries, int64_t total, std::optional<Operand> x, Operand updates,
-                 const Rows& rows, ScatterReduction reduction) {
-  const Operand y = call.write(0);
-  const DType dtype = call.output_type(0).dtype;
-  const Operand starts = call.temporary(Storage::kU32, {rows.cols + 1});
-  call.emit({.kernel = {"segments"},
-             .operands = {LowerCall::reading(entries), starts},
-             .params = wgsl::segments::Params{.n = to_u32(rows.cols + 1), .total = to_u32(total)},
-             .grid = {.x = {.items = rows.cols + 1, .per_group = 256}}},
-            "segments");
-  const int64_t n = rows.outer * rows.cols * rows.inner, lanes = lanes_of(rows), own = 256 / lanes;
-  const std::string v(register_type(dtype)), element(call.element(y));
-  // Sums start at 0 and products at 1, whoever adds them up; maxima may all start at x.
-  const bool from_x = reduction == ScatterReduction::kMax || reduction == ScatterReduction::kMin;
-  const std::string x_value = x ? load_text("x[p.x_base + e]", dtype) : str(v, "()");
-  const std::string start = from_x ? x_value : reduction == ScatterReduction::kMul ? str(v, "(1)") : str(v, "()");
-  ParamFields fields;
-  fields.add("n", n);
-  fields.add("inner", rows.inner);
-  fields.add("cols", rows.cols);
-  fields.add("count", rows.count);
-  for (const char* name : {"updates_base", "entries_base", "starts_base", "x_base", "y_base"}) fields.add(name, 0);
-  std::string source = str(kScalarIncludes, "struct Params {\n", fields.text, "}\n",
-                           "@group(0) @binding(0) var<storage, read> updates: array<", element,
-                           ">;\n@group(0) @binding(1) var<storage, read> entries: array<vec2<u32>>;\n",
-                           "@group(0) @binding(2) var<storage, read> starts: array<u32>;\n");
-  std::vector<Operand> operands = {updates, LowerCall::reading(entries), LowerCall::reading(starts)};
-  if (x) {
-    source += str("@group(0) @binding(3) var<storage, read> x: array<", element, ">;\n");
-    operands.push_back(*x);
-  }
-  source += str("@group(0) @binding(", operands.size(), ") var<storage, read_write> y: array<", element,
-                ">;\n@group(0) @binding(", operands.size() + 1, ") var<uniform> p: Params;\n");
-  operands.push_back(y);
-  source += str("const OWN: u32 = ", own, "u;\nvar<workgroup> cells: array<", v, ", 256>;\n", "fn combine(a: ", v,
-                ", b: ", v, ") -> ", v, " { return ", combine_text(reduction, is_float(dtype)), "; }\n");
-  source += str(R"(
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
-        @builtin(local_invocation_index) thread: u32) {
-  let e = (group.x + group.y * groups.x) * OWN + thread % OWN;
-  let lane = thread / OWN;
-  var sum = )",
-                v, R"(();
-  if (e < p.n) {
-    let q = e / p.inner;
-    let o = q / p.cols;
-    let row = q - o * p.cols;
-    let end = starts[p.starts_base + row + 1u];
-    sum = )",
-                start, R"(;
-    for (var s = starts[p.starts_base + row] + lane; s < end; s += )",
-                lanes, R"(u) {
-      let u = entries[p.entries_base + s].y;
-      let value = updates[p.updates_base + (o * p.count + u) * p.inner + e - q * p.inner];
-      sum = combine(sum, )",
-                load_text("value", dtype), ");\n    }\n  }\n");
-  if (lanes > 1)
-    source += str(R"(
-  cells[thread] = sum;
-  for (var half = )",
-                  lanes / 2, R"(u; half > 0u; half = half / 2u) {
-    workgroupBarrier();
-    if (lane < half) { cells[thread] = combine(cells[thread], cells[thread + half * OWN]); }
-  }
-  sum = cells[thread];
-)");
-  std::string value = x && !from_x ? str("combine(", x_value, ", sum)") : std::string("sum");
-  source +=
-      str("  if (e < p.n && lane == 0u) { y[p.y_base + e] = ", store_text(wrap_text(value, dtype), dtype, element),
-          "; }\n}\n");
-  call.emit({.kernel = {.kernel = "scatter_reduce", .source = std::make_shared<std::string>(std::move(source))},
-             .operands = std::move(operands),
-             .params = {std::move(fields.words), {}},
-             .grid = {.x = {.items = n, .per_group = own}},
-             .in_place = true});
-}
-
 // y = x, then the last update of each row.
 void emit_replace(LowerCall& call, Operand entries, Operand x, Operand updates, const Rows& rows) {
   const Operand y = call.write(0), winners = call.temporary(Storage::kU32, {rows.cols});
@@ -251,7 +146,7 @@ void emit_updates(LowerCall& call, const Rows& rows, ScatterReduction reduction,
   if (!sorted) return emit_replace(call, entries, x, updates, rows);
   const int64_t total = entries_of(rows.count, true);
   emit_sort(call, entries, total);
-  emit_reduce(call, entries, total, x, updates, rows, reduction);
+  emit_scatter_reduce(call, entries, total, x, updates, rows, reduction);
 }
 
 // Zeros, and the updates added: along `axis` of the result.
@@ -262,7 +157,7 @@ void emit_sums(LowerCall& call, int64_t axis) {
   const Operand entries = emit_keys(call, call.read(1), {cols}, rows.count, true);
   const int64_t total = entries_of(rows.count, true);
   emit_sort(call, entries, total);
-  emit_reduce(call, entries, total, std::nullopt, call.read(0), rows, ScatterReduction::kAdd);
+  emit_scatter_reduce(call, entries, total, std::nullopt, call.read(0), rows, ScatterReduction::kAdd);
 }
 
 }  // namespace

@@ -93,19 +93,16 @@ void emit_joined(LowerCall& call, std::vector<Operand> operands, const Joined& j
   fields.add("y_base", 0);
   declarations += str("@group(0) @binding(", count, ") var<storage, read_write> y: array<", j.unit.type, ">;\n",
                       "@group(0) @binding(", count + 1, ") var<uniform> p: Params;\n");
-  const std::string source = str("struct Params {\n", fields.text, "}\n", declarations, R"(
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
-  let i = id.x + id.y * groups.x * 256u;
-  if (i >= p.n) { return; }
-  let row = i / p.own;
-  let c = i - row * p.own;
-  var v: )",
-                                 j.unit.type, ";\n", branches, "  y[p.y_base + row * p.cols + p.first + c] = v;\n}\n");
+  const int64_t n = j.outer * own;
+  const std::string source =
+      str("struct Params {\n", fields.text, "}\n", declarations, "fn value(i: u32) -> ", j.unit.type,
+          " {\n  let row = i / p.own;\n  let c = i - row * p.own;\n  var v: ", j.unit.type, ";\n", branches,
+          "  return v;\n}\nfn place(i: u32) -> u32 {\n  let row = i / p.own;\n",
+          "  return p.y_base + p.first + row * p.cols + i - row * p.own;\n}\n", unit_entry(n));
   call.emit({.kernel = {.kernel = "concat", .source = std::make_shared<std::string>(source)},
              .operands = std::move(operands),
              .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
-             .grid = {.x = {.items = j.outer * own, .per_group = 256, .active = active}},
+             .grid = unit_grid(n, active),
              .extent_safe = active});
 }
 
