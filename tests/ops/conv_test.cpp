@@ -151,6 +151,20 @@ OP_CASES(conv) {
   compared({1, 3, 25, 90}, {3, 1, 3, 3}, {{3, 3}, {3, 3}, {2, 2}, {2, 2}, 3}, DType::F32);
   compared({2, 5, 200}, {5, 1, 4}, {{4}, {1}, {3}, {}, 5}, DType::F32);               // Mamba's causal conv1d
   compared({1, 3, 2, 3}, {3, 1, 3, 3}, {{3, 3}, {2, 2}, {9, 9}, {}, 3}, DType::F32);  // mostly padding
+  // Tiles of a GPU's matrix product: whole blocks of channels, vectors along the planes, K in parts, large tiles.
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    compared({2, 32, 7, 6}, {20, 32, 3, 3}, {{3, 3}, {1, 1}, {1, 1}}, dtype);
+    compared({2, 48, 4, 6}, {24, 48, 1, 1}, {{1, 1}}, dtype);
+    compared({1, 130, 4, 6}, {24, 130, 1, 1}, {{1, 1}}, dtype);
+    compared({1, 40, 5, 9}, {70, 20, 1, 1}, {{1, 1}, {}, {}, {}, 2}, dtype);
+    compared({1, 32, 9, 9}, {16, 32, 1, 1}, {{1, 1}, {2, 2}}, dtype);
+    compared({1, 6, 20, 20}, {6, 3, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 2}, dtype);  // few channels
+  }
+  compared({1, 9, 184, 184}, {66, 9, 1, 1}, {{1, 1}}, DType::F32);
+  compared({1, 2, 185, 183}, {67, 2, 3, 2}, {{3, 2}, {1, 1}, {1, 0}}, DType::F32);
+  compared({1, 2, 185, 183}, {13, 2, 3, 2}, {{3, 2}, {1, 1}, {1, 0}}, DType::F32);
+  compared({1, 2, 4200000}, {1, 2, 1}, {{1}}, DType::F32);                   // more windows than one grid's axis holds
+  compared({1, 2, 3000}, {2, 1, 9}, {{9}, {1}, {40}, {10}, 2}, DType::F32);  // depthwise, wide dilation
   add({Tensor(DType::F32, {0, 2, 4}), random({3, 2, 2})}, {.kernel_size = {2}}).expect({Tensor(DType::F32, {0, 3, 3})});
   add({Tensor(DType::F32, {1, 0, 4}), Tensor(DType::F32, {3, 0, 2})}, {.kernel_size = {2}})
       .expect({Tensor(DType::F32, {1, 3, 3})}, kExact);  // no channels: zeros
@@ -235,6 +249,10 @@ OP_CASES(conv_transpose) {
                                                                             .output_padding = {1, 0, 0},
                                                                             .groups = 4});
   }
+  add({random({1, 48, 6, 5}), random({48, 17, 4, 4})}, {.kernel_size = {4, 4}, .stride = {2, 2}, .padding = {1, 1}});
+  add({random({2, 16, 5, 5}), random({16, 70, 3, 3})},  // phases of 1, 2 and 4 taps
+      {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}});
+  add({random({1, 80, 12}), random({80, 30, 16})}, {.kernel_size = {16}, .stride = {8}, .padding = {4}});
   for (const DType dtype : {DType::F16, DType::BF16})
     add({random({1, 2, 3, 3}, dtype), random({2, 1, 2, 2}, dtype)}, {.kernel_size = {2, 2}, .stride = {2, 2}})
         .check([dtype](const Tensors& in, const Tensors& out) {
@@ -323,6 +341,9 @@ OP_CASES(conv2d_backward_input) {
   check({1, 3, 4, 4}, {3, 1, 2, 2}, {{2, 2}, {3, 3}, {1}, {}, 3});
   add({random({1, 2, 2, 2}, DType::F16), random({2, 1, 2, 2}, DType::F16)},
       {.kernel_size = {2, 2}, .input_shape = {1, 1, 3, 3}});
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
+    add({random({2, 40, 7, 6}, dtype), random({40, 24, 3, 3}, dtype)},
+        {.kernel_size = {3, 3}, .padding = {1, 1}, .input_shape = {2, 24, 7, 6}});
   add({random({2, 18, 7, 8}), random({18, 5, 3, 3})},
       {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .groups = 2, .input_shape = {2, 10, 14, 15}});
   add_error({random({1, 2, 2, 2}), random({2, 1, 2, 2})}, {.kernel_size = {2, 2}, .input_shape = {1, 1, 4, 3}},
@@ -350,6 +371,12 @@ OP_CASES(conv2d_backward_weight) {
   check({2, 3, 5, 6}, {4, 3, 3, 2}, {{3, 2}, {2, 1}, {1, 0}, {1, 2}});
   check({2, 4, 6, 5}, {6, 2, 3, 2}, {{3, 2}, {2, 3}, {1, 0}, {1, 1}, 2});
   check({1, 3, 4, 4}, {3, 1, 2, 2}, {{2, 2}, {}, {2, 2}, {2, 2}, 3});
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({2, 9, 12, 13}, dtype), random({2, 70, 6, 7}, dtype)},  // beyond a tile, in parts
+        {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .weight_shape = {70, 9, 3, 3}});
+    add({random({1, 4, 3, 5}, dtype), random({1, 6, 3, 5}, dtype)},
+        {.kernel_size = {1, 1}, .groups = 2, .weight_shape = {6, 2, 1, 1}});
+  }
   add({Tensor(DType::F32, {0, 1, 3, 3}), Tensor(DType::F32, {0, 2, 2, 2})},
       {.kernel_size = {2, 2}, .weight_shape = {2, 1, 2, 2}})
       .expect({Tensor(DType::F32, {2, 1, 2, 2})}, kExact);  // an empty batch: zeros

@@ -75,6 +75,12 @@ OP_CASES(fused_conv_bias_act) {
     judged(shapes[0], DType::F32, kind, true);
     judged(shapes[3], DType::F32, kind, false);
   }
+  for (const bool residual : {false, true}) {
+    judged({{1, 96, 4, 6}, {24, 96, 1, 1}, {{1, 1}, {}, {}, {}, 1}}, DType::F32, ActivationKind::kRelu, residual);
+    judged({{2, 32, 4, 6}, {20, 32, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 1}}, DType::F16, ActivationKind::kSilu,
+           residual);
+    judged({{2, 4, 6, 5}, {6, 2, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 2}}, DType::F32, ActivationKind::kRelu, residual);
+  }
   judged({{1, 60, 6, 5}, {20, 60, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 1}}, DType::F32, ActivationKind::kRelu, true);
   judged({{1, 3, 9, 9}, {230, 3, 3, 3}, {{3, 3}, {}, {}, {}, 1}}, DType::F32, ActivationKind::kRelu, true);
   judged({{3, 4, 20, 20}, {3, 4, 3, 3}, {{3, 3}, {1, 1}, {1, 1}, {}, 1}}, DType::F32, ActivationKind::kSilu, true);

@@ -134,6 +134,9 @@ void add_shared(Builder& b, Fold fold) {
         {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {0, 0, 1, 1}, .ceil_mode = true});
   b.add({b.random({1, 3, 200}, 0.5, 1.5)}, {.kernel_size = {5}, .padding = {2}, .count_include_pad = false});
   b.add({b.random({1, 2, 50, 20}, 0.95, 1.05)}, {.kernel_size = {40, 3}, .stride = {5, 1}});  // many rows at once
+  b.add({b.random({2, 3, 14, 15}, 0.99, 1.01)}, {.kernel_size = {14, 15}});  // a GPU's workgroup per window
+  b.add({b.random({1, 2, 20, 30}, 0.99, 1.01)},
+        {.kernel_size = {12, 13}, .stride = {5, 6}, .padding = {6, 3}, .ceil_mode = true, .count_include_pad = false});
   b.add({b.random({1, 2, 3, 4})}, {.kernel_size = {2, 2}, .padding = {5, 6}});  // windows wholly in the padding
   b.add({Tensor::f32({1, 1, 2, 20},
                      [] {
@@ -270,6 +273,8 @@ OP_CASES(max_pool2d_backward) {
     const Tensor x = random(g.x, DType::F64);
     pool_by_scatter(x, g.attrs, Fold::kMax, sizes);
     const auto& a = g.attrs;
+    for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
+      add({random(g.x, dtype), random(sizes, dtype)}, {a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode});
     add({x, random(sizes, DType::F64)}, {a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode})
         .check([g](const Tensors& in, const Tensors& out) {
           EXPECT_TRUE(matches_finite_differences([&](const Tensor& at) { return run(ops::pool_max, {at}, g.attrs)[0]; },

@@ -122,6 +122,11 @@ class Lowering {
 
   int32_t root_of(int32_t v) const { return plan::root_of(program_.problem, v).value; }
 
+  std::optional<std::vector<int32_t>> static_params(int32_t v) const {
+    const auto* params = find_static(v);
+    return params ? std::optional(*params) : std::nullopt;
+  }
+
   // The value with an element in each place: unpacked by a kernel, once.
   int32_t unpacked(int32_t v) {
     if (value(v).storage != Storage::kPacked) return v;
@@ -565,17 +570,24 @@ Operand LowerCall::read(int64_t i) {
 }
 Operand LowerCall::read_packed(int64_t i) { return {lowering_.value_of(node_.inputs[static_cast<size_t>(i)]), false}; }
 Operand LowerCall::write(int64_t i) { return {lowering_.value_of(node_.results[static_cast<size_t>(i)].id), true}; }
-Operand LowerCall::temporary(Storage storage, std::vector<int64_t> sizes) {
+Operand LowerCall::new_temporary(Storage storage, const std::vector<int64_t>& sizes,
+                                 const std::optional<std::vector<int32_t>>& params) {
   const DType dtype = storage == Storage::kF16   ? DType::F16
                       : storage == Storage::kI32 ? DType::I32
                       : storage == Storage::kU32 ? DType::U32
                       : storage == Storage::kC64 ? DType::C64
                                                  : DType::F32;
   const TensorType type{Shape(std::span<const int64_t>(sizes)), dtype};
-  const int32_t v =
-      lowering_.new_value(type, type, storage, is_static_ ? Source::kStatic : Source::kStep, "a temporary");
-  if (is_static_) lowering_.make_static(v, *lowering_.node_params());
+  const int32_t v = lowering_.new_value(type, type, storage, params ? Source::kStatic : Source::kStep, "a temporary");
+  if (params) lowering_.make_static(v, *params);
   return {v, true};
+}
+Operand LowerCall::temporary(Storage storage, std::vector<int64_t> sizes) {
+  return new_temporary(storage, sizes, is_static_ ? lowering_.node_params() : std::nullopt);
+}
+Operand LowerCall::derived(int64_t i, Storage storage, std::vector<int64_t> sizes) {
+  return new_temporary(storage, sizes,
+                       lowering_.static_params(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])));
 }
 Operand LowerCall::table(std::span<const uint32_t> words) { return lowering_.add_table(words); }
 Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
@@ -587,6 +599,9 @@ bool LowerCall::same_root(Operand first, Operand second) const {
 }
 void LowerCall::emit(Dispatch dispatch, std::string_view name) {
   lowering_.emit(std::move(dispatch), name, node_, is_static_);
+}
+void LowerCall::emit_derived(int64_t i, Dispatch dispatch, std::string_view name) {
+  lowering_.emit(std::move(dispatch), name, node_, is_static_input(i));
 }
 
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,

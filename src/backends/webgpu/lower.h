@@ -1,6 +1,7 @@
 // What a lowering sees of its node, and the table of lowerings.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -39,6 +40,9 @@ class LowerCall {
   // A value of its own that lives from the first dispatch of this node that writes it to the last that reads it. Of
   // weights alone if the node is.
   Operand temporary(Storage storage, std::vector<int64_t> sizes);
+  // A value that is made of operand i alone (a weight in another order): its dispatches, by emit_derived, run once for
+  // all runs if the operand is a weight.
+  Operand derived(int64_t i, Storage storage, std::vector<int64_t> sizes);
   // A table of words that is known now (strides, offsets): uploaded once.
   Operand table(std::span<const uint32_t> words);
   // `operand` as one that is written or read.
@@ -54,8 +58,11 @@ class LowerCall {
 
   // Stamps the step with the op's name, or `name`, and the node.
   void emit(Dispatch dispatch, std::string_view name = {});
+  void emit_derived(int64_t i, Dispatch dispatch, std::string_view name = {});
 
  private:
+  Operand new_temporary(Storage storage, const std::vector<int64_t>& sizes,
+                        const std::optional<std::vector<int32_t>>& params);
   Lowering& lowering_;
   const Node& node_;
   std::span<const TensorType> inputs_;
