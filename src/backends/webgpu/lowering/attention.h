@@ -1,0 +1,51 @@
+// What the lowerings of attention and of its gradient share.
+#pragma once
+
+#include <vector>
+
+#include "backends/webgpu/lower.h"
+#include "rlx/ops/attention.h"
+#include "wgsl/attention_common.h"
+
+namespace rlx::webgpu {
+
+// An attention problem as its kernels see it.
+struct AttentionProblem {
+  // Operands q, k, v at 0, 1, 2, the mask (if the kind has one) at `next`, then kv_len if `has_kv_len`.
+  AttentionProblem(LowerCall& call, int64_t next, bool has_kv_len);
+
+  int64_t rows() const;     // queries of the heads that read one kv head
+  int64_t queries() const;  // of all heads and batches
+  // May everything be read as vectors of four? `more`: operands of q's shape.
+  bool reads_vectors(const LowerCall& call, std::initializer_list<Operand> more = {}) const;
+  // Aliases and overrides of attention_common.wgsl.
+  KernelKey kernel(std::string name, bool vectors) const;
+
+  wgsl::attention_common::Params params;
+  Operand q, k, v, mask, lengths;  // mask, lengths: a word that nobody reads where there is none
+  std::string type;                // of q, in WGSL
+  std::string mask_type, lengths_type;
+  uint32_t mask_kind = 0;
+  bool has_lengths = false, has_softcap = false;
+};
+
+// How a kernel's workgroup splits its tile (attention.wgsl).
+struct AttentionTile {
+  uint32_t rows;             // BR
+  uint32_t threads_across;   // TX
+  uint32_t rows_per_thread;  // RM
+  uint32_t vectors;          // OV: of four columns per thread
+  uint32_t depth = 8;        // DV
+
+  uint32_t keys() const { return 4 * threads_across; }
+  int64_t columns() const { return int64_t{4} * threads_across * vectors; }
+  uint32_t tile_vectors() const { return (rows + keys()) * (depth + 1); }
+  // Rows of `columns()` that fit the tile's memory, a power of two.
+  uint32_t staged(uint32_t most) const;
+};
+
+// y and lse of `problem` into the operands; those without a value are not computed.
+void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optional<Operand> y,
+                    std::optional<Operand> lse);
+
+}  // namespace rlx::webgpu
