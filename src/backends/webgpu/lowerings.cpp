@@ -75,7 +75,6 @@ static const LoweringRow kTable[] = {
     {&ops::gather_backward, lower_gather_backward},
     {&ops::gather_elements, lower_gather_elements},
     {&ops::gather_nd, lower_gather_nd},
-    {&ops::gated_delta_net, lower_gated_delta_net, gated_delta_net_supports},
     {&ops::ge, lower_elementwise, elementwise_supports},
     {&ops::gelu, lower_elementwise, elementwise_supports},
     {&ops::gelu_approx, lower_elementwise, elementwise_supports},
