@@ -65,7 +65,8 @@ Tensor Tensor::borrow(DType dtype, std::vector<int64_t> sizes, std::span<const s
 }
 
 std::span<std::byte> Tensor::mutable_bytes() {
-  require(writable_, "Tensor ", type(), " is borrowed or mapped; clone it before writing.");
+  if (!writable_)  // asked first: the message costs an allocation
+    fail(ErrorKind::kInvalid, str("Tensor ", type(), " is borrowed or mapped; clone it before writing."));
   return {data_, size_bytes_};
 }
 

@@ -176,13 +176,17 @@ class Planner {
     }
   }
 
+  int64_t block_bytes(int64_t size) const {
+    return align_up(checked_add(size, options_.guard_bytes), options_.alignment);
+  }
+
   void place_activations() {
     std::vector<Block> blocks;
     std::vector<int32_t> block_of(problem_.values.size(), -1);
     for (size_t v = 0; v < problem_.values.size(); ++v) {
       const auto id = static_cast<int32_t>(v);
       if (problem_.values[v].view_of >= 0 || !facts_.planned(id) || birth(id) < 0) continue;
-      const int64_t size = align_up(problem_.values[v].size_bytes, options_.alignment);
+      const int64_t size = block_bytes(problem_.values[v].size_bytes);
       plan_.unshared_bytes = checked_add(plan_.unshared_bytes, size);
       int32_t& block = block_of[static_cast<size_t>(owner(id))];
       if (block < 0) {
@@ -197,7 +201,7 @@ class Planner {
     std::vector<int32_t> scratch_block(problem_.steps.size(), -1);
     for (int32_t t = 0; t < num_steps(); ++t) {
       if (step_at(t).scratch_bytes == 0) continue;
-      const int64_t size = align_up(step_at(t).scratch_bytes, options_.alignment);
+      const int64_t size = block_bytes(step_at(t).scratch_bytes);
       plan_.unshared_bytes = checked_add(plan_.unshared_bytes, size);
       scratch_block[static_cast<size_t>(plan_.order[static_cast<size_t>(t)])] = static_cast<int32_t>(blocks.size());
       blocks.push_back({.size = size, .birth = t, .death = t});

@@ -56,6 +56,8 @@ struct Options {
   bool verify = false;  // check() after planning
   // No value crosses a multiple of so many bytes, so that a region can be made of several buffers; 0: it is one.
   int64_t page_bytes = 0;
+  // So many bytes behind every activation belong to nobody: a kernel that writes there is found out.
+  int64_t guard_bytes = 0;
 };
 
 struct Slot {

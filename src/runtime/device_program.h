@@ -25,7 +25,8 @@ class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
 
-  // The tensor's bytes are read during every run until it is replaced; its type has been checked.
+  // The tensor's bytes are read during every run until it is replaced; its type has been checked. An input that is the
+  // same in the next run need not be set again.
   virtual void set_param(size_t index, const Tensor& value) = 0;
   virtual void set_input(size_t index, const Tensor& value) = 0;
   // After each run the input takes the output's value; set_input is not needed any more.
@@ -35,9 +36,10 @@ class DeviceProgram {
   // every step honours it.
   virtual bool set_active_sizes(const std::optional<DimBinding>& sizes) = 0;
 
-  virtual void run(std::vector<StepTrace>* trace = nullptr) = 0;  // takes an entry per step, as RunOptions says
-  virtual const Tensor& output(size_t index) = 0;                 // valid until the next run
-  virtual Tensor read_input(size_t index) = 0;                    // a copy of what a feed left there
+  // `trace` takes an entry per step, as RunOptions says. `wanted`: by output, those that somebody will read; null: all.
+  virtual void run(std::vector<StepTrace>* trace = nullptr, const std::vector<bool>* wanted = nullptr) = 0;
+  virtual const Tensor& output(size_t index) = 0;  // valid until the next run
+  virtual Tensor read_input(size_t index) = 0;     // a copy of what a feed left there
 
   virtual Tensor read_state(size_t index) = 0;
   virtual void set_state(size_t index, const Tensor& value) = 0;

@@ -102,6 +102,7 @@ struct Executable::Impl {
   std::unique_ptr<DeviceProgram> program;
   std::vector<std::vector<int64_t>> input_sizes;  // bound
   std::vector<bool> input_set;                    // given to the program by the last run
+  std::vector<bool> handle_set;                   // the program has the input's handle, or what a feed made of it
   std::vector<Tensor> results;
   std::vector<const Tensor*> slots;  // kept, so that run_slots allocates nothing
 
@@ -176,6 +177,7 @@ struct Executable::Impl {
     input_sizes.clear();
     for (const Port& p : manifest.inputs) input_sizes.push_back(p.type.shape.bind(complete).sizes());
     input_set.assign(manifest.inputs.size(), false);
+    handle_set.assign(manifest.inputs.size(), false);
     ++stats.compiles;
     apply_extent();
   }
@@ -250,17 +252,20 @@ struct Executable::Impl {
     if (!binding || *binding != next) compile_for(next);
   }
 
-  void run(std::span<const Tensor* const> given, std::vector<StepTrace>* trace = nullptr) {
+  void run(std::span<const Tensor* const> given, std::vector<StepTrace>* trace = nullptr,
+           const std::vector<bool>* wanted = nullptr) {
     prepare(given);
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i]) {
         program->set_input(i, *given[i]);
-      } else if (!(input_set[i] && is_fed(i))) {
-        program->set_input(i, *handles[i]);  // later runs find what the feed left in the program
+        handle_set[i] = false;
+      } else if (!handle_set[i] && !(input_set[i] && is_fed(i))) {
+        program->set_input(i, *handles[i]);  // later runs find it, or what the feed made of it, in the program
+        handle_set[i] = true;
       }
       input_set[i] = true;
     }
-    program->run(trace);
+    program->run(trace, wanted);
     ++stats.runs;
     if (!extent_honoured) ++stats.full_extent_runs;
   }
@@ -310,13 +315,12 @@ NamedTensors Executable::run(const NamedTensors& inputs, const RunOptions& optio
   const Impl::Guard guard(*impl_);
   std::vector<const Tensor*> given(impl_->manifest.inputs.size(), nullptr);
   for (const auto& [name, tensor] : inputs) given[find_port(impl_->manifest.inputs, name, "input")] = &tensor;
-  std::vector<size_t> wanted;
-  for (const std::string& name : options.outputs) wanted.push_back(find_port(impl_->manifest.outputs, name, "output"));
-  if (options.outputs.empty())
-    for (size_t i = 0; i < impl_->manifest.outputs.size(); ++i) wanted.push_back(i);
-  impl_->run(given, options.trace);
+  std::vector<bool> wanted(impl_->manifest.outputs.size(), options.outputs.empty());
+  for (const std::string& name : options.outputs) wanted[find_port(impl_->manifest.outputs, name, "output")] = true;
+  impl_->run(given, options.trace, &wanted);
   NamedTensors out;
-  for (const size_t i : wanted) out[impl_->manifest.outputs[i].name] = impl_->program->output(i).clone();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) out[impl_->manifest.outputs[i].name] = impl_->program->output(i).clone();
   return out;
 }
 
@@ -368,7 +372,8 @@ void Executable::bind_handle(std::string_view input, Tensor value) {
   const size_t i = find_port(impl_->manifest.inputs, input, "input");
   check_type(value, impl_->manifest.inputs[i].type, "Input", input);
   impl_->handles[i] = std::move(value);
-  if (!impl_->input_set.empty()) impl_->input_set[i] = false;  // the next run takes this one, not what a feed left
+  if (impl_->input_set.empty()) return;
+  impl_->input_set[i] = impl_->handle_set[i] = false;  // the next run takes this one, not what a feed left
 }
 
 void Executable::feed(std::string_view output, std::string_view input) {

@@ -244,7 +244,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return honoured;
   }
 
-  void run(std::vector<StepTrace>* trace) override {
+  void run(std::vector<StepTrace>* trace, const std::vector<bool>*) override {
     is_traced_ = trace != nullptr;
     marks_.clear();
     if (is_traced_) marks_.reserve(program_.steps.size() + program_.static_steps.size());
@@ -452,7 +452,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       }
       if (!bound) {
         bound = bind(program_.symbolic, *active);
-        if (const std::string moved = moved_view(*bound); !moved.empty())
+        if (const std::string moved = moved_view(*bound, program_.views); !moved.empty())
           fail(ErrorKind::kUnsupported,
                str("The graph updates a state and ", moved, ", which an active extent would move."));
       }
@@ -477,7 +477,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     std::string why;
     try {
       at_active = bind(program_.symbolic, sizes);
-      why = moved_view(*at_active);
+      why = moved_view(*at_active, program_.views);
     } catch (const Error& e) {  // a narrow of fixed rows that are not there, say
       why = e.message();
     }
@@ -500,56 +500,14 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return true;
   }
 
-  // A view whose place depends on the active size cannot be used: its offset is planned. Empty when there is none.
-  std::string moved_view(const Graph& bound) const {
-    SymbolTable symbols = bound.symbols();
-    for (const ProgramView& v : program_.views) {
-      const Node& node = bound.nodes()[static_cast<size_t>(v.graph_node)];
-      std::vector<TensorType> types;
-      for (const ValueId id : node.inputs) types.push_back(bound.type(id));
-      const auto view = node.op->view(InferCall(*node.op, types, node.attrs, symbols));
-      if (!view || view->offset_elems != v.offset_elems)
-        return str("node ", bound.label(node.results[0].id), " (", node.op->name, ") lies elsewhere at each size");
-    }
-    return "";
-  }
-
-  // The axis whose size the extent changes; -1: none.
-  int64_t active_axis(int32_t v, const TensorType& active) const {
-    const std::vector<int64_t>& full = full_sizes_[static_cast<size_t>(v)];
-    for (int64_t i = 0; i < active.rank(); ++i)
-      if (!active.dim(i).is(full[static_cast<size_t>(i)])) return i;
-    return -1;
-  }
-
   std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
-    bool read = false, all_written = true;
-    const Traits& traits = step.op->traits;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const TensorType& type = bound.type(node.inputs[i]);
-      const int64_t axis = active_axis(step.inputs[i], type);
-      if (axis < 0) continue;
-      read = true;
-      if (!is_prefix(type.shape.sizes(), full_sizes_[static_cast<size_t>(step.inputs[i])]))
-        return "has another size in front of the rows";
-      if (i == 0 && traits.extent == ExtentRule::kRows && step.op->mixes_axis &&
-          step.op->mixes_axis(step.attrs, type.rank(), axis))
-        return "works along the rows";
-    }
-    bool written = false;
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      if (step.outputs[i] < 0) continue;
-      const TensorType& type = node.results[i].type;
-      const bool carries = active_axis(step.outputs[i], type) >= 0;
-      written |= carries;
-      all_written &= carries;
-      if (carries && !is_prefix(type.shape.sizes(), full_sizes_[static_cast<size_t>(step.outputs[i])]))
-        return "has another size in front of the rows";
-    }
-    if (!read && !written) return "";
-    if (traits.extent == ExtentRule::kNever) return "cannot be cut short";
-    if (traits.extent == ExtentRule::kRows && read != all_written) return "does not keep the rows apart";
-    return "";
+    std::vector<ExtentType> inputs, outputs;
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      inputs.push_back({full_sizes_[static_cast<size_t>(step.inputs[i])], bound.type(node.inputs[i])});
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      if (step.outputs[i] >= 0)
+        outputs.push_back({full_sizes_[static_cast<size_t>(step.outputs[i])], node.results[i].type});
+    return host::why_unsafe(*step.op, step.attrs, inputs, outputs);
   }
 
   void write_dim_values() {

@@ -15,19 +15,6 @@ namespace {
 // A broadcast weight larger than this is not kept: it would cost more memory than time.
 constexpr int64_t kLargestHoistedExpand = 1 << 20;
 
-// Values that an output or an update depends on.
-std::unordered_set<ValueId> used_values(const Graph& graph) {
-  std::unordered_set<ValueId> used;
-  for (const Output& o : graph.outputs()) used.insert(o.value);
-  for (const StateUpdate& u : graph.updates()) used.insert({u.state, u.value});
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    bool needed = false;
-    for (const Result& r : node->results) needed |= used.contains(r.id);
-    if (needed) used.insert(node->inputs.begin(), node->inputs.end());
-  }
-  return used;
-}
-
 // The rows of one op.
 std::span<const KernelRow> rows_of(const KernelTable& table, const OpDef& op) {
   const auto range = std::equal_range(table.rows.begin(), table.rows.end(), KernelRow{&op, nullptr},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/host/call.h"
+#include "backends/host/extent.h"
 #include "plan/plan.h"
 #include "rlx/graph.h"
 #include "runtime/device_program.h"
@@ -43,12 +44,6 @@ struct ProgramStep {
   std::vector<TensorType> results;       // bound types, of unused outputs too
   int64_t graph_node = 0;                // its index in Program::symbolic
   int64_t scratch_bytes = 0;
-};
-
-// A node that became no step: its value lies in operand 0's bytes.
-struct ProgramView {
-  int64_t graph_node = 0;
-  int64_t offset_elems = 0;
 };
 
 struct Program {

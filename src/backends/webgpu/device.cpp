@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <thread>
 
 #include "rlx/error.h"
@@ -10,6 +11,8 @@
 namespace rlx::webgpu {
 
 namespace {
+
+constexpr std::chrono::microseconds kSpin{200};  // a sleeping thread takes some 50 to wake up
 
 // One instance per library, never released: drivers keep threads of their own.
 WGPUInstance instance_of(const Api& api) {
@@ -201,13 +204,14 @@ struct Device::Errors {
   std::mutex mutex;
   std::string message;  // the first since the last check
   ErrorKind kind = ErrorKind::kInternal;
-  std::atomic<bool> lost = false;
+  std::atomic<bool> lost = false, any = false;
 
   void add(ErrorKind k, std::string m) {
     const std::lock_guard lock(mutex);
     if (!message.empty()) return;
     kind = k;
     message = std::move(m);
+    any = true;
   }
 };
 
@@ -302,22 +306,29 @@ void Device::destroy() {
   errors_->add(ErrorKind::kUnavailable, "The GPU device is lost: it was destroyed.");
 }
 
-void Device::check(const std::string& doing) {
+bool Device::has_error() const { return errors_->any || errors_->lost; }
+
+void Device::check(std::string_view doing) {
+  if (!has_error()) return;
   std::string message;
   ErrorKind kind;
   {
     const std::lock_guard lock(errors_->mutex);
     if (errors_->message.empty() && !errors_->lost) return;
-    message = errors_->message.empty() ? "The GPU device is lost." : std::exchange(errors_->message, "");
-    kind = errors_->kind;
+    // What follows the loss of a device is not worth telling.
+    message =
+        errors_->lost && errors_->message.empty() ? "The GPU device is lost." : std::exchange(errors_->message, "");
+    kind = errors_->lost ? ErrorKind::kUnavailable : errors_->kind;
+    errors_->any = false;
   }
   Error error(kind, message);
-  error.add_context(doing);
+  error.add_context(std::string(doing));
   throw error;
 }
 
 Buffer Device::make_buffer(uint64_t bytes, WGPUBufferUsage usage, const std::string& label) {
-  check(str("making buffer '", label, "'"));
+  const auto doing = [&] { return str("making buffer '", label, "' of ", bytes, " bytes"); };
+  if (has_error()) check(doing());
   if (bytes > limits().max_buffer_bytes)
     fail(ErrorKind::kMemory,
          str("Buffer '", label, "' of ", bytes, " bytes exceeds the GPU's largest (", limits().max_buffer_bytes, ")."));
@@ -326,7 +337,7 @@ Buffer Device::make_buffer(uint64_t bytes, WGPUBufferUsage usage, const std::str
   descriptor.usage = usage;
   descriptor.size = std::max<uint64_t>(bytes, 16);
   Buffer buffer(api_, api_.DeviceCreateBuffer(device_.get(), &descriptor));
-  check(str("making buffer '", label, "' of ", bytes, " bytes"));
+  if (has_error()) check(doing());
   const std::lock_guard lock(mutex_);
   ++counters_.buffers;
   return buffer;
@@ -405,7 +416,7 @@ void Device::wait() {
   while (!done && !lost()) api_.InstanceProcessEvents(instance_of(api_));
 }
 
-const void* Device::map(const Buffer& buffer, uint64_t bytes) {
+const void* Device::map(const Buffer& buffer, uint64_t bytes, bool spin) {
   struct Answer {
     std::atomic<bool> done = false;
     bool ok = false;
@@ -421,11 +432,14 @@ const void* Device::map(const Buffer& buffer, uint64_t bytes) {
   };
   callback.userdata1 = &answer;
   api_.BufferMapAsync(buffer.get(), WGPUMapMode_Read, 0, bytes, callback);
+  const auto start = std::chrono::steady_clock::now();
   while (!answer.done) {
-    if (api_.DevicePoll)
-      api_.DevicePoll(device_.get(), true, nullptr);
-    else
+    if (!api_.DevicePoll) {
       api_.InstanceProcessEvents(instance_of(api_));
+      continue;
+    }
+    const bool busy = spin && std::chrono::steady_clock::now() - start < kSpin;
+    api_.DevicePoll(device_.get(), !busy, nullptr);
   }
   check("reading results back");
   if (!answer.ok) fail(ErrorKind::kUnavailable, str("Results cannot be read back: ", answer.message));

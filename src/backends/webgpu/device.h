@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/webgpu/handle.h"
@@ -92,15 +93,16 @@ class Device {
 
   // Throws what the library has reported since the last call: a validation error, a full memory, a lost device.
   // `doing` is the context of the error.
-  void check(const std::string& doing);
+  void check(std::string_view doing);
+  bool has_error() const;  // would check() throw?
   bool lost() const;
   // For tests: as if the driver had taken the device away.
   void destroy();
 
   // Waits until everything submitted is done, and callbacks have run.
   void wait();
-  // Maps a buffer for reading; returns when it is mapped.
-  const void* map(const Buffer& buffer, uint64_t bytes);
+  // Maps a buffer for reading; returns when it is mapped. `spin`: it will not take long, so that waiting busily pays.
+  const void* map(const Buffer& buffer, uint64_t bytes, bool spin = false);
 
   DeviceCounters counters() const;
 

@@ -7,6 +7,7 @@
 #include "backends/cpu/table.h"
 #include "backends/host/program.h"
 #include "backends/reference/table.h"
+#include "backends/webgpu/memory.h"
 #include "ops/cost.h"
 #include "rlx/ops/leaves.h"
 #include "wgsl/unpack.h"
@@ -26,7 +27,7 @@ std::string_view element_type(Storage storage) {
   fail(ErrorKind::kInternal, "A value without device bytes is asked for its element type.");
 }
 
-static int64_t element_size(Storage storage, DType dtype) {
+int64_t storage_element_bytes(Storage storage, DType dtype) {
   switch (storage) {
     case Storage::kF16: return 2;
     case Storage::kC64: return 8;
@@ -37,7 +38,7 @@ static int64_t element_size(Storage storage, DType dtype) {
 }
 
 int64_t storage_bytes(Storage storage, const TensorType& type) {
-  const int64_t bytes = checked_mul(type.shape.num_elements(), element_size(storage, type.dtype));
+  const int64_t bytes = checked_mul(type.shape.num_elements(), storage_element_bytes(storage, type.dtype));
   return (bytes + 3) / 4 * 4;
 }
 
@@ -79,29 +80,18 @@ const LoweringRow* find_lowering(const LowerSignature& signature, const Device& 
   return nullptr;
 }
 
-namespace {
-
-// Values that an output or an update depends on.
-std::unordered_set<ValueId> used_values(const Graph& graph) {
-  std::unordered_set<ValueId> used;
-  for (const Output& o : graph.outputs()) used.insert(o.value);
-  for (const StateUpdate& u : graph.updates()) used.insert({u.state, u.value});
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    bool needed = false;
-    for (const Result& r : node->results) needed |= used.contains(r.id);
-    if (needed) used.insert(node->inputs.begin(), node->inputs.end());
-  }
-  return used;
-}
-
-}  // namespace
-
 class Lowering {
  public:
-  Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, const Device& device,
-           const CompileOptions& options)
-      : symbolic_(symbolic), bound_(bound), device_(device), options_(options), used_(used_values(bound)) {
+  Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, const DimBinding& binding,
+           const Device& device, const CompileOptions& options)
+      : symbolic_(symbolic),
+        bound_(bound),
+        binding_(binding),
+        device_(device),
+        options_(options),
+        used_(host::used_values(bound)) {
     program_.manifest = manifest;
+    program_.bucket = find_bucket();
     program_.state_values.assign(manifest.states.size(), -1);
     const auto index = [](const std::vector<Port>& ports, PortIndex& map) {
       for (size_t i = 0; i < ports.size(); ++i) map[ports[i].name] = static_cast<int32_t>(i);
@@ -115,7 +105,8 @@ class Lowering {
     choose_places();
     for (size_t i = 0; i < bound_.nodes().size(); ++i) lower_node(i);
     for (const Output& o : bound_.outputs()) program_.outputs.push_back(value_.at(o.value));
-    for (const StateUpdate& u : bound_.updates()) program_.updates.push_back({value_.at(u.state), value_.at(u.value)});
+    for (const StateUpdate& u : bound_.updates())
+      program_.updates.push_back({value_.at(u.state), copyable(value_.at(u.value), value_.at(u.state))});
     for (const int32_t v : program_.outputs) program_.problem.outputs.push_back(v);
     program_.problem.updates = program_.updates;
     pin_outputs();
@@ -143,6 +134,10 @@ class Lowering {
   int32_t unpacked(int32_t v) {
     if (value(v).storage != Storage::kPacked) return v;
     if (const auto it = unpacked_.find(v); it != unpacked_.end()) return it->second;
+    return unpack(v);
+  }
+
+  int32_t unpack(int32_t v) {
     const TensorType type = value(v).type;
     const Storage to = computed_storage(type.dtype);
     const auto* params = find_static(v);
@@ -152,7 +147,18 @@ class Lowering {
     unpacked_[v] = out;
     const int64_t n = type.shape.num_elements();
     if (n == 0) return out;
-    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", packed_kind(type.dtype)}}},
+    uint32_t kind = 0;
+    switch (type.dtype) {
+      case DType::I8: kind = 0; break;
+      case DType::U8: kind = 1; break;
+      case DType::Bool: kind = 2; break;
+      case DType::I16: kind = 3; break;
+      case DType::U16: kind = 4; break;
+      case DType::BF16: kind = 5; break;
+      case DType::F16: kind = 6; break;
+      default: fail(ErrorKind::kInternal, str("A packed value is ", type.dtype, "."));
+    }
+    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", kind}}},
                .operands = {{v, false}, {out, true}},
                .params = {wgsl::unpack::Params{.n = to_u32(n)}, {&wgsl::unpack::Params::n}},
                .grid = {.x = {.items = n, .per_group = 256, .active = true}},
@@ -162,7 +168,8 @@ class Lowering {
               .name = "unpack",
               .node = label_,
               .origin = node_->origin,
-              .graph_node = node_index_};
+              .graph_node = node_index_,
+              .is_unpack = true};
     append(std::move(step), params != nullptr, {}, false);
     return out;
   }
@@ -211,6 +218,15 @@ class Lowering {
   // What the node being lowered depends on, if it is static.
   const std::optional<std::vector<int32_t>>& node_params() const { return node_params_; }
 
+  // Of an operand of the node being lowered.
+  int64_t bucket_axis(size_t operand) const {
+    const Node& node = symbolic_.nodes()[static_cast<size_t>(node_index_)];
+    const TensorType& type = symbolic_.type(node.inputs[operand]);
+    for (int64_t i = 0; i < type.rank(); ++i)
+      if (follows_bucket(type.dim(i))) return i;
+    return -1;
+  }
+
  private:
   using PortIndex = std::unordered_map<std::string, int32_t>;
   enum class Place : uint8_t { kSkip, kLeaf, kView, kDevice, kHost };
@@ -242,6 +258,26 @@ class Lowering {
     const bool given = source == Source::kInput || source == Source::kParam || source == Source::kConstant;
     if (small && given && !(dtype == DType::BF16 && source == Source::kInput)) return Storage::kPacked;
     return computed;
+  }
+
+  // ---- the bucket symbol ----
+
+  std::optional<uint32_t> find_bucket() const {
+    if (options_.bucket_symbol) return options_.bucket_symbol;
+    std::optional<uint32_t> found;
+    for (const uint32_t id : symbolic_.dynamic_symbols()) {
+      if (symbolic_.symbols().derived().contains(id)) continue;
+      if (found) return std::nullopt;
+      found = id;
+    }
+    return found;
+  }
+  bool follows_bucket(const Dim& dim) const {
+    if (dim.is_static() || !program_.bucket) return false;
+    if (dim.symbol_id() == *program_.bucket) return true;
+    const auto& derived = symbolic_.symbols().derived();
+    const auto it = derived.find(dim.symbol_id());
+    return it != derived.end() && (follows_bucket(it->second.lhs) || follows_bucket(it->second.rhs));
   }
 
   // ---- where each node runs, and which values need device bytes ----
@@ -323,6 +359,13 @@ class Lowering {
     return params;
   }
 
+  // A new state as its state stores it, at a place from which words can be copied.
+  int32_t copyable(int32_t v, int32_t state) {
+    if (value(v).storage == Storage::kHost || value(v).type.shape.num_elements() == 0) return v;
+    if (value(v).storage == value(state).storage && view_offset_bytes(v) % 4 == 0) return v;
+    return unpack(v);
+  }
+
   // ---- nodes ----
 
   int32_t add_result(const Result& bound, const Result& symbolic, Source source) {
@@ -377,11 +420,11 @@ class Lowering {
     Storage storage = from.storage;
     if (from.type.dtype != to_dtype && storage != Storage::kHost && storage != Storage::kPacked) {
       storage = computed_storage(to_dtype);
-      if (element_size(storage, to_dtype) != static_cast<int64_t>(size_of(to_dtype)) ||
-          element_size(from.storage, from.type.dtype) != static_cast<int64_t>(size_of(from.type.dtype)))
+      if (storage_element_bytes(storage, to_dtype) != static_cast<int64_t>(size_of(to_dtype)) ||
+          storage_element_bytes(from.storage, from.type.dtype) != static_cast<int64_t>(size_of(from.type.dtype)))
         return false;
     }
-    const int64_t own_offset = checked_mul(view->offset_elems, element_size(from.storage, from.type.dtype));
+    const int64_t own_offset = checked_mul(view->offset_elems, storage_element_bytes(from.storage, from.type.dtype));
     const int64_t host_offset = storage == Storage::kHost ? from.host_offset_bytes + own_offset : 0;
     const int32_t v = new_value(node.results[0].type, symbolic.results[0].type, storage, Source::kStep,
                                 bound_.label(node.results[0].id));
@@ -392,6 +435,7 @@ class Lowering {
     program_.values[static_cast<size_t>(v)].host_offset_bytes = host_offset;
     planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
     if (const auto* params = find_static(root.value)) make_static(v, std::vector(*params));
+    program_.views.push_back({node_index_, view->offset_elems});
     return true;
   }
 
@@ -422,7 +466,7 @@ class Lowering {
     if (all_empty) return;  // nothing to compute
     const std::vector<TensorType> types = input_types(node);
     if (row == nullptr) {
-      add_host_call(node, types);
+      add_host_call(node, symbolic);
       return;
     }
     LowerCall call(*this, node, types, node_params_.has_value());
@@ -435,11 +479,15 @@ class Lowering {
   }
 
   // The node alone, as a program for the host.
-  void add_host_call(const Node& node, const std::vector<TensorType>& types) {
-    Graph graph("host step");
-    Values operands;
-    for (size_t i = 0; i < types.size(); ++i) operands.push_back(graph.input(str("x", i), types[i]));
-    const Value first = graph.add(*node.op, operands, node.attrs);
+  void add_host_call(const Node& node, const Node& symbolic) {
+    // Sizes that are symbols stay so: an active extent cuts the host's step too.
+    Graph graph = symbolic_.empty_revision();
+    std::vector<ValueId> operands;
+    for (size_t i = 0; i < symbolic.inputs.size(); ++i)
+      operands.push_back(graph.input(str("x", i), symbolic_.type(symbolic.inputs[i])).id());
+    std::vector<TensorType> results;
+    for (const Result& r : symbolic.results) results.push_back(r.type);
+    const Value first = graph.add_node(*symbolic.op, operands, symbolic.attrs, results);
     HostCall call;
     for (const ValueId id : node.inputs) call.inputs.push_back(value_.at(id));
     for (size_t r = 0; r < node.results.size(); ++r) {
@@ -451,7 +499,7 @@ class Lowering {
     CompileOptions options = options_;
     options.poison = false;
     const Manifest manifest = manifest_of(graph);
-    call.program = host::make_program(graph, manifest, {}, tables, options);
+    call.program = host::make_program(graph, manifest, binding_, tables, options);
     for (size_t i = 0; i < manifest.params.size(); ++i)
       call.params.emplace_back(i, static_cast<size_t>(params_.at(manifest.params[i].name)));
     const PlanInfo plan = call.program->plan();
@@ -539,6 +587,7 @@ class Lowering {
 
   const Graph& symbolic_;
   const Graph& bound_;
+  const DimBinding& binding_;
   const Device& device_;
   const CompileOptions& options_;
   std::unordered_set<ValueId> used_;
@@ -596,6 +645,18 @@ Operand LowerCall::derived(int64_t i, Storage storage, std::vector<int64_t> size
                        lowering_.static_params(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])));
 }
 Operand LowerCall::table(std::span<const uint32_t> words) { return lowering_.add_table(words); }
+Operand LowerCall::part(Operand operand, int64_t first_elem, int64_t num_elems) {
+  return {operand.value, operand.write, operand.first_elem + first_elem, num_elems};
+}
+int64_t LowerCall::max_binding_bytes() const {
+  return static_cast<int64_t>(limits_for(device(), options()).max_binding_bytes);
+}
+int64_t LowerCall::bytes(Operand operand) const {
+  const ProgramValue& v = lowering_.value(operand.value);
+  return operand.num_elems < 0 ? storage_bytes(v.storage, v.type)
+                               : operand.num_elems * storage_element_bytes(v.storage, v.type.dtype);
+}
+int64_t LowerCall::bucket_axis(int64_t i) const { return lowering_.bucket_axis(static_cast<size_t>(i)); }
 Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
 bool LowerCall::starts_at_multiple_of(Operand operand, int64_t bytes) const {
   return lowering_.view_offset_bytes(operand.value) % bytes == 0;
@@ -621,7 +682,7 @@ Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding&
   std::string unbound;
   for (const uint32_t id : bound.dynamic_symbols()) unbound += str(unbound.empty() ? "?" : ", ?", id);
   require(unbound.empty(), "Symbols (", unbound, ") have no size; pass inputs of known sizes or an explicit binding.");
-  Program program = Lowering(primitive, bound, manifest, device, options).run();
+  Program program = Lowering(primitive, bound, manifest, binding, device, options).run();
   program.binding = primitive.symbols().complete(binding);
   program.symbolic = std::move(primitive);
   return program;

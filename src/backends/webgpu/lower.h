@@ -31,6 +31,8 @@ class LowerCall {
   const TensorType& output_type(int64_t i) const { return node_.results[static_cast<size_t>(i)].type; }
   bool wants(int64_t i) const;            // is result i used?
   bool is_static_input(int64_t i) const;  // a weight, or computed of weights alone
+  // The axis of operand i whose size an active extent cuts (spec 40, 5); -1: none.
+  int64_t bucket_axis(int64_t i) const;
 
   // Operand i, one element after the other: bytes that lie packed are unpacked first, once for all readers.
   Operand read(int64_t i);
@@ -46,8 +48,14 @@ class LowerCall {
   // A table of words that is known now (strides, offsets): uploaded once.
   Operand table(std::span<const uint32_t> words);
   // `operand` as one that is written or read.
-  static Operand reading(Operand operand) { return {operand.value, false}; }
-  static Operand writing(Operand operand) { return {operand.value, true}; }
+  static Operand reading(Operand operand) { return {operand.value, false, operand.first_elem, operand.num_elems}; }
+  static Operand writing(Operand operand) { return {operand.value, true, operand.first_elem, operand.num_elems}; }
+
+  // A part of a value, in elements of its storage: a kernel that cannot see the whole at once gets one part after the
+  // other. max_binding_bytes() is what it can see; a part's first byte is best a multiple of 256.
+  static Operand part(Operand operand, int64_t first_elem, int64_t num_elems);
+  int64_t max_binding_bytes() const;
+  int64_t bytes(Operand operand) const;
 
   Storage storage(Operand operand) const;
   std::string_view element(Operand operand) const { return element_type(storage(operand)); }

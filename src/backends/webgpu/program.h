@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/host/extent.h"
 #include "backends/webgpu/device.h"
 #include "backends/webgpu/kernel_source.h"
 #include "plan/plan.h"
@@ -33,11 +34,13 @@ enum class Storage : uint8_t {
 };
 std::string_view element_type(Storage storage);  // f32, f16, i32, u32: of WGSL; u32 for kPacked, vec2<f32> for kC64
 int64_t storage_bytes(Storage storage, const TensorType& type);
+int64_t storage_element_bytes(Storage storage, DType dtype);
 
-// What a dispatch reads or writes.
+// What a dispatch reads or writes: a value, or a part of it (LowerCall::part).
 struct Operand {
   int32_t value = -1;
   bool write = false;
+  int64_t first_elem = 0, num_elems = -1;  // -1: all
 };
 
 // One axis of a grid: ceil(items / per_group) workgroups. An active one is cut to the active extent.
@@ -74,6 +77,9 @@ struct Dispatch {
   Params params;
   Grid grid;
   bool extent_safe = false;  // unless a lowering says so, a run uses the full extent
+  // For ops whose extent rule is kOwnBound (attention, scans, kv_append): the active words and axes count the axis that
+  // LowerCall::bucket_axis() names, and nothing else is active. Without it such an op is not cut short.
+  bool own_bound = false;
   // The op's in-place traits hold for this kernel: a result may be computed in an operand's bytes.
   bool in_place = false;
   // Moves the bytes of operand 0 to operand 1: left out where the plan gives both the same place.
@@ -95,7 +101,7 @@ struct Step {
   std::string node, origin;
   int64_t graph_node = 0;
   std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
-  double flops = 0, bytes = 0;
+  bool is_unpack = false;       // of a value that its node reads: cut short as that value is
 };
 
 enum class Source : uint8_t { kStep, kStatic, kInput, kParam, kConstant, kState, kDimValue };
@@ -122,6 +128,8 @@ struct Program {
   std::vector<plan::Update> updates;
   std::vector<int32_t> state_values;  // by manifest index; -1: a pass has removed it
   plan::Problem problem;              // same values and steps
+  std::vector<host::ProgramView> views;
+  std::optional<uint32_t> bucket;  // the symbol whose rows an active extent counts
 };
 
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,

@@ -1,0 +1,62 @@
+#include "backends/host/extent.h"
+
+#include "backends/host/box_copy.h"
+
+namespace rlx::host {
+
+std::unordered_set<ValueId> used_values(const Graph& graph) {
+  std::unordered_set<ValueId> used;
+  for (const Output& o : graph.outputs()) used.insert(o.value);
+  for (const StateUpdate& u : graph.updates()) used.insert({u.state, u.value});
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    bool needed = false;
+    for (const Result& r : node->results) needed |= used.contains(r.id);
+    if (needed) used.insert(node->inputs.begin(), node->inputs.end());
+  }
+  return used;
+}
+
+std::string moved_view(const Graph& active, std::span<const ProgramView> views) {
+  SymbolTable symbols = active.symbols();
+  for (const ProgramView& v : views) {
+    const Node& node = active.nodes()[static_cast<size_t>(v.graph_node)];
+    std::vector<TensorType> types;
+    for (const ValueId id : node.inputs) types.push_back(active.type(id));
+    const auto view = node.op->view(InferCall(*node.op, types, node.attrs, symbols));
+    if (!view || view->offset_elems != v.offset_elems)
+      return str("node ", active.label(node.results[0].id), " (", node.op->name, ") lies elsewhere at each size");
+  }
+  return "";
+}
+
+int64_t ExtentType::axis() const {
+  for (int64_t i = 0; i < active.rank(); ++i)
+    if (!active.dim(i).is(full[static_cast<size_t>(i)])) return i;
+  return -1;
+}
+
+std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
+                       std::span<const ExtentType> outputs) {
+  bool read = false, written = false, all_written = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t axis = inputs[i].axis();
+    if (axis < 0) continue;
+    read = true;
+    if (!is_prefix(inputs[i].active.shape.sizes(), inputs[i].full)) return "has another size in front of the rows";
+    if (i == 0 && op.traits.extent == ExtentRule::kRows && op.mixes_axis &&
+        op.mixes_axis(attrs, inputs[i].active.rank(), axis))
+      return "works along the rows";
+  }
+  for (const ExtentType& out : outputs) {
+    const bool carries = out.axis() >= 0;
+    written |= carries;
+    all_written &= carries;
+    if (carries && !is_prefix(out.active.shape.sizes(), out.full)) return "has another size in front of the rows";
+  }
+  if (!read && !written) return "";
+  if (op.traits.extent == ExtentRule::kNever) return "cannot be cut short";
+  if (op.traits.extent == ExtentRule::kRows && read != all_written) return "does not keep the rows apart";
+  return "";
+}
+
+}  // namespace rlx::host

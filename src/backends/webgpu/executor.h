@@ -1,0 +1,156 @@
+// A lowered program with its buffers, ready to run (spec 40, 5). The members are defined by concern: executor.cpp what
+// the runtime asks, run.cpp a run, active_extent.cpp which steps an extent cuts.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "backends/webgpu/transfer.h"
+
+namespace rlx::webgpu {
+
+class WebGpuProgram : public DeviceProgram {
+ public:
+  WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options);
+
+  void set_param(size_t index, const Tensor& value) override;
+  void set_input(size_t index, const Tensor& value) override;
+  void set_feed(size_t output, size_t input) override;
+  bool set_active_sizes(const std::optional<DimBinding>& sizes) override;
+  void run(std::vector<StepTrace>* trace, const std::vector<bool>* wanted) override;
+  const Tensor& output(size_t index) override { return outputs_[index]; }
+  Tensor read_input(size_t index) override;
+  Tensor read_state(size_t index) override;
+  void set_state(size_t index, const Tensor& tensor) override;
+  PlanInfo plan() const override;
+  DeviceStats device_stats() const override { return stats_; }
+
+ private:
+  // A step of a schedule: a dispatch, or a host call of the program.
+  struct ReadyStep {
+    Step* step = nullptr;
+    int64_t dispatch = -1;  // index in dispatches_
+  };
+  struct Input {
+    int32_t value = -1;
+    Tensor tensor;
+    std::vector<std::byte> retained;  // what was uploaded last, where that is little
+    bool uploaded = false;            // the device has the tensor's bytes
+    bool fed = false;                 // the device has what a feed left there, and the tensor is out of date
+  };
+  // When a run ends, `to` takes the bytes of `from`.
+  struct EndCopy {
+    int32_t from, to;           // values; to: -1 where a pass has removed the input
+    int64_t input = -1;         // that `to` is, in the manifest; -1: a state
+    bool through_host = false;  // one of them has no device bytes, or they are stored differently
+    int64_t staged = -1;        // through bytes of their own, at this offset: another copy overwrites the source
+    uint64_t bytes = 0;
+    int64_t item = -1;  // of the readback, when it goes through the host
+  };
+  // A step of a traced run.
+  struct Mark {
+    const Step* step;
+    bool once;
+    int64_t begin_ns, end_ns;  // of the host's clock
+    int64_t query = -1;        // of the GPU's: the first of two
+  };
+
+  const ProgramValue& value(int32_t v) const { return program_.values[static_cast<size_t>(v)]; }
+  bool on_device(int32_t v) const { return value(v).storage != Storage::kHost; }
+  int64_t elements(int32_t v) const { return value(v).type.shape.num_elements(); }
+  int32_t root(int32_t v) const { return plan::root_of(program_.problem, v).value; }
+  StepInfo describe(const Step& step) const;
+
+  // executor.cpp
+  ReadyStep ready(Step& step);
+  void find_host_roots();
+  bool is_on_host(int32_t v) const;
+  Tensor host_tensor(int32_t v) const;
+  Tensor read_value(int32_t v);
+  void upload_constants();
+  void write_dim_values();
+
+  // run.cpp
+  void prepare_weights();
+  void upload_inputs();
+  void run_step(ReadyStep& step);
+  void execute(ReadyStep& step);
+  void run_on_host(HostCall& call);
+  std::vector<Tensor> read_back(const std::vector<int32_t>& values);
+  void plan_end_copies();
+  void finish(const std::vector<bool>* wanted);
+  void add_outputs(const std::vector<bool>* wanted);
+  void encode_end_copies();
+  void take(const EndCopy& copy, Tensor tensor);
+  void submit();
+  void name_faulty_step(Error& error);
+
+  // poison.cpp
+  void make_poison();
+  void poison_arena();
+  void poison_dead(size_t step);
+  void guard(const ReadyStep& step);
+  void collect_guards(const ReadyStep& step);
+  void check_guards();
+
+  // trace.cpp
+  void begin_trace();
+  void run_traced(ReadyStep& step);
+  void read_timestamps();
+  void end_trace(std::vector<StepTrace>& trace);
+
+  // active_extent.cpp
+  std::string find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales);
+  void scale_states(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales);
+  std::string why_not_scaled(const Step& step, const Graph& active, const Extent& extent, bool& touches) const;
+  const Graph& full_graph();
+
+  std::shared_ptr<Device> device_;
+  const Api& api_;
+  CompileOptions options_;
+  Limits limits_;
+  Program program_;
+  plan::Plan plan_;
+  DeviceStats stats_;
+  Memory memory_;
+  Dispatches dispatches_;
+  Commands commands_;
+  Uploads uploads_;
+  Readback readback_;
+
+  std::vector<ReadyStep> static_ready_, ready_;
+  std::vector<Input> inputs_;
+  std::vector<Tensor> params_;
+  std::vector<bool> param_changed_;
+  bool params_stale_ = true, statics_computed_ = false;
+  std::vector<std::pair<size_t, size_t>> feeds_;  // output, input
+  std::vector<EndCopy> end_copies_;
+  bool end_copies_stale_ = true;
+  Buffer end_staging_;
+  std::optional<DimBinding> active_;
+  std::optional<Graph> full_;         // at all rows; made when somebody asks
+  std::unordered_set<ValueId> used_;  // of it
+
+  std::vector<Tensor> host_;     // by value: what host steps have computed
+  std::vector<bool> host_root_;  // by value: the host has its bytes
+  std::vector<Tensor> host_states_, outputs_;
+  std::vector<int64_t> output_items_;  // of a run: the output's item of the readback; -1: none
+
+  struct GuardedWrite {
+    const Step* step;
+    int32_t value;
+  };
+  Buffer poison_, guards_;
+  std::vector<std::vector<int32_t>> deaths_;  // by step: roots whose bytes nobody reads any more
+  std::vector<GuardedWrite> guarded_;         // of a run
+  int64_t guards_item_ = -1;
+
+  bool is_traced_ = false, in_static_ = false;
+  std::vector<Mark> marks_;
+  std::vector<QuerySet> queries_;
+  Buffer query_results_;
+  int64_t next_query_ = 0, queries_item_ = -1;
+  std::vector<uint64_t> timestamps_;  // of a run
+};
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,273 @@
+// One run: what changed is uploaded, the schedule encoded, outputs read back in the same submission, states and fed
+// inputs copied on the device (spec 40, 5).
+#include <algorithm>
+#include <cstring>
+
+#include "backends/webgpu/executor.h"
+
+namespace rlx::webgpu {
+
+void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* wanted) {
+  try {
+    device_->check("starting a run");
+    is_traced_ = trace != nullptr;
+    if (is_traced_) begin_trace();
+    guarded_.clear();
+    if (params_stale_ || !statics_computed_) prepare_weights();
+    upload_inputs();
+    if (options_.poison) poison_arena();
+    for (size_t t = 0; t < ready_.size(); ++t) {
+      run_step(ready_[t]);
+      if (options_.poison) poison_dead(t);
+    }
+    finish(wanted);
+    if (is_traced_) end_trace(*trace);
+  } catch (...) {
+    commands_.drop();
+    readback_.unmap();
+    throw;
+  }
+}
+
+// ---- before the steps ----
+
+void WebGpuProgram::prepare_weights() {
+  for (size_t v = 0; v < program_.values.size(); ++v) {
+    const auto id = static_cast<int32_t>(v);
+    const ProgramValue& p = value(id);
+    if (p.source != Source::kParam || !param_changed_[static_cast<size_t>(p.index)] || !on_device(id)) continue;
+    uploads_.write(id, params_[static_cast<size_t>(p.index)]);
+  }
+  device_->check("uploading weights");
+  in_static_ = true;
+  for (ReadyStep& r : static_ready_) {
+    const auto& params = r.step->params;
+    if (statics_computed_ &&
+        std::none_of(params.begin(), params.end(), [&](int32_t p) { return param_changed_[static_cast<size_t>(p)]; }))
+      continue;
+    run_step(r);
+  }
+  in_static_ = false;
+  std::fill(param_changed_.begin(), param_changed_.end(), false);
+  statics_computed_ = true;
+  params_stale_ = false;
+}
+
+void WebGpuProgram::upload_inputs() {
+  for (Input& input : inputs_) {
+    if (input.value < 0 || input.uploaded || input.fed || !on_device(input.value)) continue;
+    uploads_.write(input.value, input.tensor);
+    input.uploaded = true;
+  }
+}
+
+// ---- steps ----
+
+void WebGpuProgram::run_step(ReadyStep& r) {
+  try {
+    if (options_.poison && r.dispatch >= 0) guard(r);
+    if (is_traced_)
+      run_traced(r);
+    else
+      execute(r);
+    if (options_.poison && r.dispatch >= 0) collect_guards(r);
+  } catch (Error& e) {
+    e.add_context(str("running ", r.step->node, " (", r.step->name, ")",
+                      r.step->origin.empty() ? "" : str(", from '", r.step->origin, "'")));
+    throw;
+  }
+}
+
+void WebGpuProgram::execute(ReadyStep& r) {
+  if (r.dispatch < 0) {
+    run_on_host(std::get<HostCall>(r.step->work));
+    return;
+  }
+  const ReadyDispatch& d = dispatches_[static_cast<size_t>(r.dispatch)];
+  if (d.x != 0 && d.y != 0 && d.z != 0) commands_.dispatch(d);
+}
+
+void WebGpuProgram::run_on_host(HostCall& call) {
+  std::vector<int32_t> down;
+  for (const int32_t v : call.inputs)
+    if (!is_on_host(v) && elements(v) > 0) down.push_back(v);
+  const std::vector<Tensor> read = read_back(down);
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const int32_t v = call.inputs[i];
+    const auto it = std::find(down.begin(), down.end(), v);
+    if (it != down.end())
+      call.program->set_input(i, read[static_cast<size_t>(it - down.begin())]);
+    else if (elements(v) == 0)
+      call.program->set_input(i, Tensor(value(v).type.dtype, value(v).type.shape.sizes()));
+    else
+      call.program->set_input(i, host_tensor(v));
+  }
+  call.program->run();
+  ++stats_.host_steps;
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const int32_t v = call.outputs[i];
+    host_[static_cast<size_t>(v)] = call.program->output(i);
+    if (!on_device(v)) continue;
+    submit();  // what was encoded may still read the old bytes
+    uploads_.write(v, host_[static_cast<size_t>(v)]);
+  }
+}
+
+void WebGpuProgram::submit() {
+  try {
+    commands_.submit("running the schedule");
+  } catch (Error& e) {
+    name_faulty_step(e);
+    throw;
+  }
+  uploads_.submitted();
+}
+
+// A submission is refused as a whole; which of its dispatches is at fault shows when each is tried alone.
+void WebGpuProgram::name_faulty_step(Error& error) {
+  for (size_t i = 0; i < dispatches_.size() && !device_->lost(); ++i) {
+    const ReadyDispatch& d = dispatches_[i];
+    if (d.x == 0 || d.y == 0 || d.z == 0 || !commands_.is_faulty(d)) continue;
+    error.add_context(str("running ", d.step->node, " (", d.step->name, ")"));
+    return;
+  }
+}
+
+// What is encoded, then the values as they are now.
+std::vector<Tensor> WebGpuProgram::read_back(const std::vector<int32_t>& values) {
+  std::vector<Tensor> out;
+  if (values.empty()) return out;
+  readback_.clear();
+  for (const int32_t v : values) readback_.add(v);
+  readback_.encode(commands_);
+  submit();
+  readback_.map();
+  for (size_t i = 0; i < values.size(); ++i) {
+    out.emplace_back(value(values[i]).type.dtype, value(values[i]).type.shape.sizes());
+    readback_.read(i, out.back());
+  }
+  readback_.unmap();
+  return out;
+}
+
+// ---- after the steps ----
+
+void WebGpuProgram::plan_end_copies() {
+  end_copies_.clear();
+  for (size_t u = 0; u < program_.updates.size(); ++u)
+    if (!plan_.update_in_place[u])
+      end_copies_.push_back({.from = program_.updates[u].value, .to = program_.updates[u].state});
+  for (const auto& [output, input] : feeds_)
+    end_copies_.push_back(
+        {.from = program_.outputs[output], .to = inputs_[input].value, .input = static_cast<int64_t>(input)});
+  std::erase_if(end_copies_, [&](const EndCopy& c) { return elements(c.from) == 0; });
+  uint64_t staged = 0;
+  for (EndCopy& c : end_copies_) {
+    c.through_host = c.to < 0 || !on_device(c.from) || !on_device(c.to) ||
+                     value(c.from).storage != value(c.to).storage || memory_.place(c.from).offset % 4 != 0;
+    if (c.through_host) continue;
+    c.bytes = static_cast<uint64_t>(storage_bytes(value(c.to).storage, value(c.to).type));
+    const bool overwritten = std::any_of(end_copies_.begin(), end_copies_.end(), [&](const EndCopy& other) {
+      return other.to >= 0 && root(other.to) == root(c.from);
+    });
+    if (!overwritten && memory_.place(c.from).buffer != memory_.place(c.to).buffer) continue;
+    c.staged = static_cast<int64_t>(staged);
+    staged += round_up(c.bytes, 16);
+  }
+  if (staged > 0) {
+    end_staging_ = device_->make_buffer(staged, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "new states");
+    ++stats_.buffers;
+  }
+  end_copies_stale_ = false;
+}
+
+void WebGpuProgram::encode_end_copies() {
+  const auto copy = [&](const EndCopy& c, bool to_staging) {
+    const Place from = memory_.place(c.from), to = memory_.place(c.to);
+    const auto at = static_cast<uint64_t>(std::max<int64_t>(c.staged, 0));
+    if (to_staging)
+      commands_.copy(memory_.buffer(from.buffer), from.offset, end_staging_.get(), at, c.bytes);
+    else if (c.staged >= 0)
+      commands_.copy(end_staging_.get(), at, memory_.buffer(to.buffer), to.offset, c.bytes);
+    else
+      commands_.copy(memory_.buffer(from.buffer), from.offset, memory_.buffer(to.buffer), to.offset, c.bytes);
+  };
+  for (const EndCopy& c : end_copies_)
+    if (c.staged >= 0) copy(c, true);
+  for (const EndCopy& c : end_copies_) {
+    if (c.through_host) continue;
+    copy(c, false);
+    if (c.input >= 0) inputs_[static_cast<size_t>(c.input)].fed = true;
+  }
+}
+
+// A new state, or a fed input, that came through the host.
+void WebGpuProgram::take(const EndCopy& c, Tensor tensor) {
+  if (c.input < 0) {
+    if (on_device(c.to))
+      uploads_.write(c.to, tensor);
+    else
+      host_states_[static_cast<size_t>(value(c.to).index)] = std::move(tensor);
+    return;
+  }
+  Input& input = inputs_[static_cast<size_t>(c.input)];
+  input.tensor = std::move(tensor);
+  input.uploaded = false;
+  input.retained.clear();
+}
+
+void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const int32_t v = program_.outputs[i];
+    output_items_[i] = -1;
+    if ((wanted != nullptr && !(*wanted)[i]) || elements(v) == 0 || options_.webgpu.skip_readback || is_on_host(v))
+      continue;
+    for (size_t j = 0; j < i && output_items_[i] < 0; ++j)
+      if (program_.outputs[j] == v) output_items_[i] = output_items_[j];
+    if (output_items_[i] < 0) output_items_[i] = static_cast<int64_t>(readback_.add(v));
+  }
+}
+
+void WebGpuProgram::finish(const std::vector<bool>* wanted) {
+  if (end_copies_stale_) plan_end_copies();
+  readback_.clear();
+  add_outputs(wanted);
+  // What the host has is taken now: fed inputs count as the device's in a moment.
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const int32_t v = program_.outputs[i];
+    if ((wanted != nullptr && !(*wanted)[i]) || elements(v) == 0 || !is_on_host(v)) continue;
+    const Tensor from = host_tensor(v);
+    std::memcpy(outputs_[i].mutable_bytes().data(), from.bytes().data(), from.bytes().size());
+  }
+  std::vector<std::pair<const EndCopy*, Tensor>> through_host;
+  for (EndCopy& c : end_copies_) {
+    if (!c.through_host) continue;
+    c.item = is_on_host(c.from) ? -1 : static_cast<int64_t>(readback_.add(c.from));
+    if (c.item < 0)
+      through_host.emplace_back(&c, host_tensor(c.from).clone());
+    else
+      through_host.emplace_back(&c, Tensor(value(c.from).type.dtype, value(c.from).type.shape.sizes()));
+  }
+  if (options_.poison && !guarded_.empty())
+    guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
+  if (is_traced_) read_timestamps();
+  readback_.encode(commands_);
+  encode_end_copies();
+  submit();
+  if (!readback_.empty()) {
+    readback_.map();
+    if (options_.poison && !guarded_.empty()) check_guards();
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (output_items_[i] >= 0) readback_.read(static_cast<size_t>(output_items_[i]), outputs_[i]);
+    for (auto& [copy, tensor] : through_host)
+      if (copy->item >= 0) readback_.read(static_cast<size_t>(copy->item), tensor);
+    if (queries_item_ >= 0)
+      std::memcpy(timestamps_.data(), readback_.data(static_cast<size_t>(queries_item_)), timestamps_.size() * 8);
+    readback_.unmap();
+  } else if (options_.webgpu.skip_readback) {
+    device_->wait();
+  }
+  for (auto& [copy, tensor] : through_host) take(*copy, std::move(tensor));
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,138 @@
+#include "backends/webgpu/transfer.h"
+
+#include <cstring>
+
+#include "core/aligned.h"
+#include "core/convert.h"
+#include "rlx/error.h"
+
+namespace rlx::webgpu {
+
+namespace {
+
+constexpr uint64_t kWriteBytes = uint64_t{64} << 20;         // a larger tensor is written in parts
+constexpr uint64_t kUnsubmittedBytes = uint64_t{256} << 20;  // the library keeps a copy of what is written until then
+constexpr uint64_t kTinyBytes = 16, kTinyBuffer = 256;
+
+// 64-bit integers live in 32 bits on the device.
+void check_range(const ProgramValue& to, const Tensor& tensor) {
+  const DType dtype = to.type.dtype;
+  if (dtype != DType::I64 && dtype != DType::U64) return;
+  const bool is_signed = dtype == DType::I64;
+  const LoadIntFn load = load_int_fn(dtype);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const int64_t x = load(tensor.bytes().data(), i);
+    const bool fits = is_signed ? x >= INT32_MIN && x <= INT32_MAX : static_cast<uint64_t>(x) <= UINT32_MAX;
+    if (!fits)
+      fail(ErrorKind::kUnsupported,
+           str("Value ", is_signed ? str(x) : str(static_cast<uint64_t>(x)), " of ", to.label, " (", to.type,
+               ") does not fit the 32 bits that integers have on the webgpu device; use the cpu device."));
+  }
+}
+
+}  // namespace
+
+DType stored_dtype(Storage storage, DType declared) {
+  switch (storage) {
+    case Storage::kF32: return DType::F32;
+    case Storage::kF16: return DType::F16;
+    case Storage::kI32: return DType::I32;
+    case Storage::kU32: return DType::U32;
+    default: return declared;
+  }
+}
+
+void from_storage(const ProgramValue& v, const std::byte* bytes, Tensor& to) {
+  if (to.num_elements() == 0) return;
+  const DType stored = stored_dtype(v.storage, v.type.dtype);
+  if (stored == v.type.dtype)
+    std::memcpy(to.mutable_bytes().data(), bytes, to.bytes().size());
+  else
+    convert_elements(stored, bytes, v.type.dtype, to.mutable_bytes().data(), to.num_elements());
+}
+
+void Uploads::write(int32_t value, const Tensor& tensor) {
+  const ProgramValue& to = program_.values[static_cast<size_t>(value)];
+  const int64_t n = tensor.num_elements();
+  if (n == 0) return;
+  const DType stored = stored_dtype(to.storage, to.type.dtype);
+  const std::byte* bytes = tensor.bytes().data();
+  uint64_t size = tensor.bytes().size();
+  if (stored != to.type.dtype || size % 4 != 0) {
+    staged_.resize(round_up(static_cast<uint64_t>(n) * size_of(stored), 4));
+    if (stored != to.type.dtype) {
+      const Tensor source = aligned(tensor);
+      check_range(to, source);
+      convert_elements(to.type.dtype, source.bytes().data(), stored, staged_.data(), n);
+    } else {
+      std::memcpy(staged_.data(), bytes, size);
+    }
+    bytes = staged_.data();
+    size = staged_.size();
+  }
+  const Place place = memory_.place(value);
+  for (uint64_t at = 0; at < size; at += kWriteBytes) {
+    const uint64_t part = std::min(kWriteBytes, size - at);
+    device_.api().QueueWriteBuffer(device_.queue(), memory_.buffer(place.buffer), place.offset + at, bytes + at, part);
+    unsubmitted_ += part;
+    if (unsubmitted_ < kUnsubmittedBytes) continue;
+    device_.api().QueueSubmit(device_.queue(), 0, nullptr);
+    ++stats_.submits;
+    device_.wait();
+    unsubmitted_ = 0;
+  }
+  stats_.bytes_up += static_cast<int64_t>(size);
+  if (staged_.capacity() > kWriteBytes) staged_ = {};  // of a weight: not needed again
+  if (device_.has_error()) device_.check(str("writing ", to.label));
+}
+
+size_t Readback::add(int32_t value) {
+  const ProgramValue& v = program_.values[static_cast<size_t>(value)];
+  const Place place = memory_.place(value);
+  const uint64_t begin = place.offset / 4 * 4, skip = place.offset - begin;
+  const uint64_t size = round_up(skip + static_cast<uint64_t>(storage_bytes(v.storage, v.type)), 4);
+  items_.push_back({value, memory_.buffer(place.buffer), begin, size, skip, bytes_});
+  bytes_ += round_up(size, 16);
+  return items_.size() - 1;
+}
+
+size_t Readback::add_raw(WGPUBuffer from, uint64_t offset, uint64_t bytes) {
+  items_.push_back({-1, from, offset, bytes, 0, bytes_});
+  bytes_ += round_up(bytes, 16);
+  return items_.size() - 1;
+}
+
+void Readback::encode(Commands& commands) {
+  const auto make = [&](uint64_t bytes, const char* label) {
+    ++stats_.buffers;
+    return device_.make_buffer(bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, label);
+  };
+  is_tiny_ = items_.size() == 1 && bytes_ <= kTinyBytes;
+  if (is_tiny_) {
+    if (!tiny_) tiny_ = make(kTinyBuffer, "tiny staging");
+  } else if (bytes_ > staging_bytes_) {
+    uint64_t size = 256;
+    while (size < bytes_) size *= 2;
+    if (size > device_.limits().max_buffer_bytes) size = round_up(bytes_, 16);
+    staging_ = make(size, "staging");
+    staging_bytes_ = size;
+  }
+  for (const Item& item : items_) {
+    commands.copy(item.from, item.offset, staging().get(), item.at, item.bytes);
+    stats_.bytes_down += static_cast<int64_t>(item.bytes);
+  }
+}
+
+void Readback::map() { mapped_ = static_cast<const std::byte*>(device_.map(staging(), bytes_, is_tiny_)); }
+
+void Readback::read(size_t item, Tensor& to) const {
+  from_storage(program_.values[static_cast<size_t>(items_[item].value)], data(item), to);
+}
+
+void Readback::unmap() {
+  if (mapped_ == nullptr) return;
+  device_.api().BufferUnmap(staging().get());
+  mapped_ = nullptr;
+}
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,150 @@
+// What a run asks of the device: one submission, nothing made or written twice (spec 40, 5).
+#include "rlx/ops.h"
+#include "support/allocations.h"
+#include "support/random.h"
+#include "webgpu_test.h"
+
+namespace rlx::test {
+
+namespace {
+
+DeviceStats operator-(DeviceStats a, const DeviceStats& b) {
+  a.submits -= b.submits;
+  a.dispatches -= b.dispatches;
+  a.host_steps -= b.host_steps;
+  a.bytes_up -= b.bytes_up;
+  a.bytes_down -= b.bytes_down;
+  a.parameter_writes -= b.parameter_writes;
+  a.pipelines -= b.pipelines;
+  a.buffers -= b.buffers;
+  return a;
+}
+
+// Three dispatches, a state that is updated with a copy, two outputs.
+Graph three_steps() {
+  Graph g;
+  const Value x = g.input("x", {{4, 8}, DType::F32}), w = g.param("w", {{8}, DType::F32});
+  const Value s = g.state("s", {{4, 8}, DType::F32});
+  const Value y = ops::softmax(x * w + s), z = ops::softmax(y, {.axis = 0});
+  g.update(s, y);
+  g.output(y, "y");
+  g.output(z, "z");
+  g.output(s, "old");
+  return g;
+}
+
+}  // namespace
+
+using SteadyRunOnWebGpu = WebGpu;
+
+TEST_F(SteadyRunOnWebGpu, IsOneSubmissionThatMakesNothing) {
+  Executable exe = compile(three_steps(), {.device = "webgpu"});
+  Rng rng(1);
+  exe.set_param("w", rng.tensor({8}));
+  const std::vector<Tensor> inputs = {rng.tensor({4, 8})}, others = {rng.tensor({4, 8})};
+  exe.run_slots(inputs);
+  exe.run_slots(others);
+  const DeviceStats before = exe.stats().device;
+  EXPECT_GT(before.pipelines, 0);
+  EXPECT_GT(before.buffers, 0);
+  EXPECT_EQ(before.parameter_writes, 1);
+  const auto allocated = allocations();
+  for (int i = 0; i < 10; ++i) exe.run_slots(i % 2 == 0 ? inputs : others);
+  EXPECT_EQ(allocations(), allocated);
+  const DeviceStats ten = exe.stats().device - before;
+  EXPECT_EQ(ten.submits, 10);
+  EXPECT_EQ(ten.dispatches, 30);
+  EXPECT_EQ(ten.host_steps, 0);
+  EXPECT_EQ(ten.parameter_writes, 0);
+  EXPECT_EQ(ten.pipelines, 0);
+  EXPECT_EQ(ten.buffers, 0);
+  EXPECT_EQ(ten.bytes_up, 10 * 4 * 8 * 4);
+  EXPECT_EQ(ten.bytes_down, 10 * 3 * 4 * 8 * 4);
+}
+
+TEST_F(SteadyRunOnWebGpu, UnchangedInputsStayOnTheDevice) {
+  Executable exe = compile(three_steps(), {.device = "webgpu"});
+  Rng rng(1);
+  exe.set_param("w", rng.tensor({8}));
+  const Tensor x = rng.tensor({4, 8});
+  exe.run({{"x", x}});
+  DeviceStats before = exe.stats().device;
+  exe.run({{"x", x.clone()}});  // other bytes of the same value
+  EXPECT_EQ((exe.stats().device - before).bytes_up, 0);
+  Tensor changed = x.clone();
+  changed.mutable_values<float>()[31] += 1;
+  exe.run({{"x", changed}});
+  EXPECT_EQ((exe.stats().device - before).bytes_up, 4 * 8 * 4);
+
+  CompileOptions forced{.device = "webgpu"};
+  forced.webgpu.force_input_upload = true;
+  Executable always = compile(three_steps(), forced);
+  always.set_param("w", rng.tensor({8}));
+  always.run({{"x", x}});
+  before = always.stats().device;
+  always.run({{"x", x}});
+  EXPECT_EQ((always.stats().device - before).bytes_up, 4 * 8 * 4);
+}
+
+TEST_F(SteadyRunOnWebGpu, LargeHandlesAreUploadedOnce) {
+  Graph g;
+  const Value x = g.input("x", {{64, 1024}, DType::F32}), y = g.input("y", {{}, DType::F32});
+  g.output(ops::softmax(x * y), "z");
+  Executable exe = compile(g, {.device = "webgpu"});
+  Rng rng(1);
+  const Tensor table = rng.tensor({64, 1024}), other = rng.tensor({64, 1024});
+  exe.bind_handle("x", table);
+  exe.run({{"y", Tensor::f32({}, {1})}});
+  const int64_t before = exe.stats().device.bytes_up;
+  const Tensor two = exe.run({{"y", Tensor::f32({}, {2})}}).at("z");
+  EXPECT_EQ(exe.stats().device.bytes_up - before, 4);
+  // An input that is given wins, and the handle comes back afterwards.
+  const Tensor given = exe.run({{"x", other}, {"y", Tensor::f32({}, {2})}}).at("z");
+  EXPECT_FALSE(given == two);
+  EXPECT_EQ(exe.run({{"y", Tensor::f32({}, {2})}}).at("z"), two);
+  exe.bind_handle("x", other);
+  EXPECT_EQ(exe.run({{"y", Tensor::f32({}, {2})}}).at("z"), given);
+}
+
+TEST_F(SteadyRunOnWebGpu, OnlyTheWantedOutputsComeBack) {
+  Executable exe = compile(three_steps(), {.device = "webgpu"});
+  Rng rng(1);
+  exe.set_param("w", rng.tensor({8}));
+  const Tensor x = rng.tensor({4, 8});
+  const NamedTensors all = exe.run({{"x", x}});
+  exe.reset_states();
+  const int64_t before = exe.stats().device.bytes_down;
+  const NamedTensors one = exe.run({{"x", x}}, {.outputs = {"z"}});
+  EXPECT_EQ(exe.stats().device.bytes_down - before, 4 * 8 * 4);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one.at("z"), all.at("z"));
+}
+
+TEST_F(SteadyRunOnWebGpu, ATinyOutputHasABufferOfItsOwn) {
+  Graph g;
+  const Value x = g.input("x", {{3}, DType::F32});
+  g.output(x * x, "y");
+  Executable exe = compile(g, {.device = "webgpu"});
+  EXPECT_EQ(exe.run({{"x", Tensor::f32({3}, {1, 2, 3})}}).at("y"), Tensor::f32({3}, {1, 4, 9}));
+  const DeviceStats before = exe.stats().device;
+  EXPECT_EQ(exe.run({{"x", Tensor::f32({3}, {4, 5, 6})}}).at("y"), Tensor::f32({3}, {16, 25, 36}));
+  const DeviceStats one = exe.stats().device - before;
+  EXPECT_EQ(one.submits, 1);
+  EXPECT_EQ(one.bytes_down, 12);
+  EXPECT_EQ(one.buffers, 0);
+}
+
+TEST_F(SteadyRunOnWebGpu, SkippedReadbackKeepsOldOutputsAndNewStates) {
+  CompileOptions options{.device = "webgpu"};
+  options.webgpu.skip_readback = true;
+  Graph g;
+  const Value s = g.state("s", {{2}, DType::F32}), x = g.input("x", {{2}, DType::F32});
+  g.update(s, s + x);
+  g.output(s + x, "y");
+  Executable exe = compile(g, options);
+  for (int i = 0; i < 3; ++i) exe.run({{"x", Tensor::f32({2}, {1, 2})}});
+  EXPECT_EQ(exe.stats().device.bytes_down, 0);
+  EXPECT_EQ(exe.read_state("s"), Tensor::f32({2}, {3, 6}));
+}
+
+}  // namespace rlx::test

@@ -1,0 +1,39 @@
+// Traced runs: an entry per step, with times, bytes and flops.
+#include "rlx/ops.h"
+#include "support/random.h"
+#include "webgpu_test.h"
+
+namespace rlx::test {
+
+using TracesOnWebGpu = WebGpu;
+
+TEST_F(TracesOnWebGpu, HaveAnEntryPerStep) {
+  Graph g;
+  const Value x = g.input("x", {{16, 64}, DType::F32}), w = g.param("w", {{64}, DType::F32});
+  g.output(ops::softmax(ops::softmax(x) * ops::tanh(w)), "y");
+  Executable exe = compile(g, webgpu_options());
+  Rng rng(1);
+  exe.set_param("w", rng.tensor({64}));
+  const Tensor in = rng.tensor({16, 64});
+  for (int run = 0; run < 2; ++run) {
+    std::vector<StepTrace> trace;
+    const Tensor traced = exe.run({{"x", in}}, {.trace = &trace}).at("y");
+    ASSERT_EQ(trace.size(), run == 0 ? 4u : 3u);
+    for (size_t i = 0; i < trace.size(); ++i) {
+      EXPECT_GT(trace[i].begin_ns, 0);
+      EXPECT_LE(trace[i].begin_ns, trace[i].end_ns);
+      if (i > 0) {
+        EXPECT_LE(trace[i - 1].begin_ns, trace[i].begin_ns);
+      }
+      EXPECT_GT(trace[i].bytes, 0);
+      EXPECT_GT(trace[i].flops, 0);
+      EXPECT_EQ(trace[i].once, run == 0 && i == 0);
+    }
+    EXPECT_EQ(trace.back().step.op, "softmax");
+    EXPECT_EQ(trace.back().step.kernel, "webgpu/softmax");
+    EXPECT_EQ(trace.back().bytes, 2 * 16 * 64 * 4);
+    EXPECT_EQ(traced, exe.run({{"x", in}}).at("y"));
+  }
+}
+
+}  // namespace rlx::test
