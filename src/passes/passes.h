@@ -15,6 +15,7 @@ void fuse_attention_block(Rewriter& rw);
 void fuse_batch_slices(Rewriter& rw);
 void fuse_conv_bias_act(Rewriter& rw);
 void fuse_matmul_bias_act(Rewriter& rw);
+void fuse_quantized_products(Rewriter& rw);
 void fuse_region_prologue(Rewriter& rw);
 void fuse_residual_norm(Rewriter& rw);
 void fuse_shared_input_matmul(Rewriter& rw);

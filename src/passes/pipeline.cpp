@@ -17,6 +17,8 @@ static constexpr Pass kPipeline[] = {
     {.name = "inline_custom_fn", .run = inline_custom_fn},
     {.name = "lower_control_flow", .run = lower_control_flow},
     {.name = "eliminate_dead_code", .run = eliminate_dead_code},
+    // Before constants are folded: weights must still be codes.
+    {.name = "fuse_quantized_products", .run = fuse_quantized_products, .numerics = Numerics::kReassoc},
     {.name = "fold_constants", .run = fold_constants},
     {.name = "simplify", .run = simplify, .repeat = true},
     {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
