@@ -31,6 +31,7 @@ void quant_propagate(Rewriter& rw);
 void recognize_activations(Rewriter& rw);
 void recognize_attention(Rewriter& rw);
 void recognize_norms(Rewriter& rw);
+void recognize_rope(Rewriter& rw);
 void simplify(Rewriter& rw);
 void split_matmul(Rewriter& rw);
 

@@ -63,6 +63,8 @@ class Patterns {
         &Patterns::gelu_parts,
         &Patterns::quantized,
         &Patterns::quantized,
+        &Patterns::rotary_parts,
+        &Patterns::rotary_parts,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
@@ -391,6 +393,27 @@ class Patterns {
     if (chance(0.3)) give(y);
     const Value again = quantize_to(y, dtypes[integer(0, 3)]);
     give(dequantize_linear(again, positive({})));
+  }
+  // x * cos + turned(x) * sin, and what looks alike.
+  void rotary_parts() {
+    const Value from = tokens();
+    const int64_t n = 2 * integer(1, 2);
+    const Value x = matmul(from, weight({width(from), n}));
+    const Dim seq = x.shape()[1];
+    const auto table = [&]() -> Value {
+      if (chance(0.15)) return weight({seq.value(), n});
+      const Value angles = weight({seq.value(), n / 2});
+      const Value both = concat(angles, angles, {.axis = -1});
+      if (chance(0.3)) return reshape(tanh(both), {.new_shape = {1, seq, n}});
+      return chance(0.5) ? cos(both) : sin(both) * number(0.5);
+    };
+    const Value low = narrow(x, {.axis = 2, .start = 0, .len = n / 2}),
+                high = narrow(x, {.axis = 2, .start = n / 2, .len = n / 2});
+    const Value turned = chance(0.9) ? concat(neg(high), low, {.axis = 2}) : concat(neg(low), high, {.axis = -1});
+    if (chance(0.1)) give(turned);
+    const Value c = table(), s = table();
+    const Value plain = chance(0.5) ? x * c : c * x, other = chance(0.5) ? turned * s : s * turned;
+    give(chance(0.5) ? plain + other : other + plain);
   }
   void attention_parts() {
     const Value x = tokens();
