@@ -15,6 +15,7 @@ void fuse_attention_block(Rewriter& rw);
 void fuse_batch_slices(Rewriter& rw);
 void fuse_conv_bias_act(Rewriter& rw);
 void fuse_matmul_bias_act(Rewriter& rw);
+void fuse_quantized_products(Rewriter& rw);
 void fuse_region_prologue(Rewriter& rw);
 void fuse_residual_norm(Rewriter& rw);
 void fuse_shared_input_matmul(Rewriter& rw);
@@ -30,6 +31,7 @@ void quant_propagate(Rewriter& rw);
 void recognize_activations(Rewriter& rw);
 void recognize_attention(Rewriter& rw);
 void recognize_norms(Rewriter& rw);
+void recognize_rope(Rewriter& rw);
 void simplify(Rewriter& rw);
 void split_matmul(Rewriter& rw);
 

@@ -17,6 +17,8 @@ static constexpr Pass kPipeline[] = {
     {.name = "inline_custom_fn", .run = inline_custom_fn},
     {.name = "lower_control_flow", .run = lower_control_flow},
     {.name = "eliminate_dead_code", .run = eliminate_dead_code},
+    // Before constants are folded: weights must still be codes.
+    {.name = "fuse_quantized_products", .run = fuse_quantized_products, .numerics = Numerics::kReassoc},
     {.name = "fold_constants", .run = fold_constants},
     {.name = "simplify", .run = simplify, .repeat = true},
     {.name = "eliminate_common_subexpressions", .run = eliminate_common_subexpressions},
@@ -39,6 +41,7 @@ static constexpr Pass kPipeline[] = {
     // nodes are one (a norm reads x - mean twice), and after the decompositions, whose primitives they may take again.
     {.name = "recognize_activations", .run = recognize_activations, .numerics = Numerics::kReassoc},
     {.name = "recognize_norms", .run = recognize_norms, .numerics = Numerics::kReassoc},
+    {.name = "recognize_rope", .run = recognize_rope, .numerics = Numerics::kReassoc},
     {.name = "recognize_attention", .run = recognize_attention, .numerics = Numerics::kReassoc},
     {.name = "simplify", .run = simplify, .repeat = true},  // weights in another shape
     // Biases and activations first: what is left of a sum may be a residual, and a gate with a bias carries its silu.

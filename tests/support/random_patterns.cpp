@@ -61,6 +61,10 @@ class Patterns {
         &Patterns::attention_parts,
         &Patterns::attention_parts,
         &Patterns::gelu_parts,
+        &Patterns::quantized,
+        &Patterns::quantized,
+        &Patterns::rotary_parts,
+        &Patterns::rotary_parts,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
@@ -346,6 +350,70 @@ class Patterns {
     maybe_give(gate);
     give(chance(0.5) ? x * gate * number(0.5) : number(0.5) * x * gate);
     if (chance(0.3)) give(x * sigmoid(x));
+  }
+  // A product of codes, with a bias and a relu or not, quantised or not; scales per column, per row, along the sum.
+  void quantized() {
+    require(!s_.smooth, "a step function");
+    const Value x = matrix();
+    const int64_t k = width(x), n = integer(1, 3);
+    const DType dtypes[] = {DType::I8, DType::U8, DType::U8, DType::I16};
+    const auto positive = [&](std::vector<int64_t> sizes) {
+      return s_.graph.constant(s_.rng.uniform_tensor(sizes, 0.01, 0.1));
+    };
+    const auto codes = [&](const std::vector<int64_t>& sizes, DType dtype) {
+      return s_.graph.constant(s_.rng.uniform_tensor(sizes, dtype == DType::U8 ? 0 : -20, 40, dtype));
+    };
+    const auto quantize_to = [&](const Value& v, DType dtype) {
+      return chance(0.7) ? quantize_linear(v, positive({}), codes({}, dtype), {.to = dtype})
+                         : quantize_linear(v, positive({1}), {.to = dtype});
+    };
+    const Value q = quantize_to(x, dtypes[integer(0, 3)]);
+    const bool zero = chance(0.5);
+    const Value left =
+        zero ? dequantize_linear(q, positive({}), codes({}, q.dtype())) : dequantize_linear(q, positive({}));
+    const bool conv2d = !s_.symbols && chance(0.4), turned = !conv2d && chance(0.3);
+    const DType of_weight = dtypes[integer(0, 3)];
+    const std::vector<int64_t> sizes = conv2d   ? std::vector<int64_t>{n, 1, 2, 1}
+                                       : turned ? std::vector<int64_t>{n, k}
+                                                : std::vector<int64_t>{k, n};
+    const int64_t axis = chance(0.8) == (conv2d || turned) ? 0 : 1;
+    const std::vector<int64_t> list = {sizes[static_cast<size_t>(axis)]};
+    const std::vector<int64_t> scales = chance(0.5) ? list : std::vector<int64_t>{};
+    const Value w = codes(sizes, of_weight);
+    Value right = chance(0.5) ? dequantize_linear(w, positive(scales), codes(scales, of_weight), {.axis = axis})
+                              : dequantize_linear(w, positive(scales), {.axis = axis});
+    if (turned) right = transpose(right, {.perm = {1, 0}});
+    if (chance(0.1)) right = relu(right);
+    Value y = conv2d ? conv(reshape(left, {.new_shape = {1, 1, -1, k}}), right,
+                            {.kernel_size = {2, 1}, .padding = {1, 0, 0, 0}})
+                     : matmul(left, right);
+    maybe_give(y);
+    if (chance(0.5)) y = y + weight(conv2d ? std::vector<int64_t>{n, 1, 1} : std::vector<int64_t>{n});
+    if (chance(0.3)) y = relu(y);
+    if (chance(0.3)) give(y);
+    const Value again = quantize_to(y, dtypes[integer(0, 3)]);
+    give(dequantize_linear(again, positive({})));
+  }
+  // x * cos + turned(x) * sin, and what looks alike.
+  void rotary_parts() {
+    const Value from = tokens();
+    const int64_t n = 2 * integer(1, 2);
+    const Value x = matmul(from, weight({width(from), n}));
+    const Dim seq = x.shape()[1];
+    const auto table = [&]() -> Value {
+      if (chance(0.15)) return weight({seq.value(), n});
+      const Value angles = weight({seq.value(), n / 2});
+      const Value both = concat(angles, angles, {.axis = -1});
+      if (chance(0.3)) return reshape(tanh(both), {.new_shape = {1, seq, n}});
+      return chance(0.5) ? cos(both) : sin(both) * number(0.5);
+    };
+    const Value low = narrow(x, {.axis = 2, .start = 0, .len = n / 2}),
+                high = narrow(x, {.axis = 2, .start = n / 2, .len = n / 2});
+    const Value turned = chance(0.9) ? concat(neg(high), low, {.axis = 2}) : concat(neg(low), high, {.axis = -1});
+    if (chance(0.1)) give(turned);
+    const Value c = table(), s = table();
+    const Value plain = chance(0.5) ? x * c : c * x, other = chance(0.5) ? turned * s : s * turned;
+    give(chance(0.5) ? plain + other : other + plain);
   }
   void attention_parts() {
     const Value x = tokens();
