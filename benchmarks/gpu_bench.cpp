@@ -26,8 +26,8 @@ struct Args {
 
 struct Case {
   std::string name;
-  double flops = 0, bytes = 0;             // of one op
-  std::function<Graph(int count)> make;    // a chain of `count`
+  double flops = 0, bytes = 0;           // of one op
+  std::function<Graph(int count)> make;  // a chain of `count`
   int few = 2, many = 10;
 };
 
@@ -106,14 +106,14 @@ std::vector<Case> cases(bool small) {
     const auto n = g.nodes().size();
     return layer_norm(x, g.param(str("g", n), f32({cols})), g.param(str("b", n), f32({cols})));
   });
-  unary("rms_norm", [cols](Graph& g, Value x) { return rms_norm(x, g.param(str("g", g.nodes().size()), f32({cols}))); });
+  unary("rms_norm",
+        [cols](Graph& g, Value x) { return rms_norm(x, g.param(str("g", g.nodes().size()), f32({cols}))); });
   unary("cumsum", [](Graph&, Value x) { return cumsum(x, {.axis = 1}); });
   unary("transpose", [](Graph&, Value x) { return transpose(x, {.perm = {1, 0}}); });
   const auto reduction = [&](std::string name, std::vector<int64_t> axes) {
     // The sum is added back to the matrix: a broadcast that reads and writes it once more.
-    list.push_back(chain(std::move(name), {rows, cols}, 3, [axes](Graph&, Value x) {
-      return x + reduce_sum(x, {.axes = axes, .keep_dim = true});
-    }));
+    list.push_back(chain(std::move(name), {rows, cols}, 3,
+                         [axes](Graph&, Value x) { return x + reduce_sum(x, {.axes = axes, .keep_dim = true}); }));
   };
   reduction("reduce_sum last axis, and add", {1});
   reduction("reduce_sum first axis, and add", {0});
@@ -181,7 +181,8 @@ std::vector<Model> models(bool small) {
 
 int run(const Args& args) {
   double copy = 0;
-  std::printf(args.json ? "{\"cases\": [\n" : "%-40s %12s %12s %12s %10s\n", "case", "us", "GB/s", "TFLOP/s", "of copy");
+  std::printf(args.json ? "{\"cases\": [\n" : "%-40s %12s %12s %12s %10s\n", "case", "us", "GB/s", "TFLOP/s",
+              "of copy");
   bool first = true;
   const auto print = [&](const std::string& name, double ms, double flops, double bytes) {
     const double gbs = bytes / ms / 1e6, tflops = flops / ms / 1e9;

@@ -237,7 +237,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   source += str("  let i = (group.x + group.y * groups.x) * ", per_thread * 256, "u + lane;\n");
   source += "  if (i >= p.n) { return; }\n";
   for (int64_t k = 0; k < per_thread; ++k)
-    source += str("  let e", k, " = value(", k == 0 ? std::string("i") : str("min(i + ", k * 256, "u, p.n - 1u)"), ");\n");
+    source +=
+        str("  let e", k, " = value(", k == 0 ? std::string("i") : str("min(i + ", k * 256, "u, p.n - 1u)"), ");\n");
   for (int64_t k = 0; k < per_thread; ++k)
     source += k == 0 ? str("  y[", y_at, "] = e0;\n")
                      : str("  if (i + ", k * 256, "u < p.n) { y[", y_at, " + ", k * 256, "u] = e", k, "; }\n");
