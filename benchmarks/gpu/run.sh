@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Runs a packed program (pack.sh) on a machine with an NVIDIA GPU:  benchmarks/gpu/run.sh gpu_bench matmul
+# Runs a packed program (pack.sh), or any command in the environment they need, on a machine with an NVIDIA GPU:
+#   benchmarks/gpu/run.sh gpu_bench matmul
+#   benchmarks/gpu/run.sh python3 benchmarks/gpu/models.py --peer FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../build/gpu" && pwd)
 export LD_LIBRARY_PATH="$here${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -8,4 +10,5 @@ if [[ -z ${VK_DRIVER_FILES:-} ]]; then
 fi
 program=$1
 shift
-exec "$here/$program" "$@"
+[[ -x $here/$program ]] && program=$here/$program
+exec "$program" "$@"
