@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/webgpu/lowering/lowerings.h"
 #include "rlx/ops.h"
 
@@ -158,6 +160,13 @@ static const LoweringRow kTable[] = {
 };
 // clang-format on
 
-std::span<const LoweringRow> lowering_table() { return kTable; }
+std::span<const LoweringRow> lowering_table() {
+  // A merge of two branches may break the order silently.
+  static const bool sorted =
+      std::is_sorted(std::begin(kTable), std::end(kTable),
+                     [](const LoweringRow& a, const LoweringRow& b) { return a.op->name < b.op->name; });
+  RLX_ASSERT(sorted && "the table of lowerings is not sorted");
+  return kTable;
+}
 
 }  // namespace rlx::webgpu

@@ -1,0 +1,197 @@
+// The row kernels of the webgpu backend: that they run there and not on the host, at sizes that reach each of their
+// paths, on operands that are views and on computed ones.
+#include <gtest/gtest.h>
+
+#include "rlx/ops.h"
+#include "rlx/runtime.h"
+#include "support/op_cases.h"
+#include "support/tolerance.h"
+
+namespace rlx::test {
+
+namespace {
+
+class WebGpuRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const DeviceInfo& d : devices())
+      if (d.name == "webgpu" && !d.available) GTEST_SKIP() << d.why_not;
+  }
+
+  // Operand 0 begins one element into an input, so that nothing is aligned; or is computed, and may be overwritten.
+  enum class From : uint8_t { kInput, kView, kComputed };
+
+  template <class A>
+  void expect_on_gpu(const Op<A>& op, const Tensors& inputs, A attrs = {}, From from = From::kInput) {
+    std::string types;
+    for (const Tensor& t : inputs) types += str(types.empty() ? "" : ", ", t.type());
+    SCOPED_TRACE(str(op.name, " of (", types, "), ", static_cast<int>(from)));
+    Graph graph("rows");
+    Values operands;
+    NamedTensors given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string name = str("x", i);
+      given[name] = inputs[i];
+      if (i > 0 || from == From::kInput) {
+        operands.push_back(graph.input(name, inputs[i].type()));
+      } else if (from == From::kView) {
+        const int64_t n = inputs[0].num_elements();
+        std::vector<double> values(1, 99.0);
+        for (const double v : inputs[0].to_doubles()) values.push_back(v);
+        given[name] = Tensor::from_doubles(inputs[0].dtype(), {n + 1}, values);
+        const Value whole = graph.input(name, given[name].type());
+        const std::vector<int64_t> sizes = inputs[0].sizes();
+        operands.push_back(ops::reshape(ops::narrow(whole, {.axis = 0, .start = 1, .len = n}),
+                                        {.new_shape = std::vector<Dim>(sizes.begin(), sizes.end())}));
+      } else {
+        operands.push_back(ops::neg(graph.input(name, inputs[0].type())));
+        std::vector<double> values;
+        for (const double v : inputs[0].to_doubles()) values.push_back(-v);
+        given[name] = Tensor::from_doubles(inputs[0].dtype(), inputs[0].sizes(), values);
+      }
+    }
+    const Value first = graph.add(op, operands, Attrs(attrs));
+    const size_t results = graph.node_of(first.id()).results.size();
+    for (size_t r = 0; r < results; ++r) graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
+    CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = true};
+    options.webgpu.bounds_checks = true;
+    Executable exe = compile(std::move(graph), options);
+    const NamedTensors out = exe.run(given);
+    EXPECT_EQ(exe.stats().device.host_steps, 0);
+    EXPECT_GT(exe.stats().device.dispatches, 0);
+    const Tensors expected = run_op(op, inputs, Attrs(attrs));
+    for (size_t r = 0; r < results; ++r)
+      EXPECT_TRUE(near(out.at(str("y", r)), expected[r], tolerance_of(op, Attrs(attrs), inputs, expected[r])))
+          << "result " << r;
+  }
+
+  template <class A>
+  void from_everywhere(const Op<A>& op, const Tensors& inputs, A attrs = {}) {
+    for (const From from : {From::kInput, From::kView, From::kComputed}) expect_on_gpu(op, inputs, attrs, from);
+  }
+
+  Tensor random(std::vector<int64_t> sizes, DType d = DType::F32) { return rng_.tensor(std::move(sizes), d); }
+  Tensor integers(std::vector<int64_t> sizes, int64_t low, int64_t high, DType d = DType::I32) {
+    return rng_.integers(std::move(sizes), low, high, d);
+  }
+
+  Rng rng_{4};
+};
+
+}  // namespace
+
+TEST_F(WebGpuRows, Softmax) {
+  from_everywhere(ops::softmax, {random({5, 64})});
+  from_everywhere(ops::softmax, {random({3, 8}, DType::F16)});
+  expect_on_gpu(ops::softmax, {random({3, 6000})});    // twice the usual registers
+  from_everywhere(ops::softmax, {random({2, 9000})});  // chunks
+  expect_on_gpu(ops::softmax, {random({2, 9001})});
+  expect_on_gpu(ops::softmax, {random({1, 600, 40})}, {.axis = 1});  // chunks of columns
+  expect_on_gpu(ops::softmax, {random({3, 40, 70})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({300, 2, 5})}, {.axis = 1});
+  Tensor infinite = random({2, 9000});
+  for (int64_t i = 0; i < 9000; ++i) infinite.mutable_values<float>()[static_cast<size_t>(i)] = -INFINITY;
+  expect_on_gpu(ops::softmax, {infinite});
+}
+
+TEST_F(WebGpuRows, Norms) {
+  for (const int64_t cols : {8, 63, 768, 5000, 9000, 9001}) {
+    const Tensor x = random({3, cols}), g = random({cols}), b = random({cols});
+    from_everywhere(ops::layer_norm, {x, g, b});
+    expect_on_gpu(ops::rms_norm, {x, g});
+    from_everywhere(ops::fused_residual_ln, {x, random({3, cols}), g, b});
+    expect_on_gpu(ops::fused_residual_rms_norm, {x, random({3, cols}), b, g}, {.has_bias = true});
+  }
+  const Tensor c = random({40}), d = random({40});
+  expect_on_gpu(ops::group_norm, {random({2, 40, 3, 5}), c, d}, {.num_groups = 4});
+  from_everywhere(ops::group_norm, {random({2, 40, 4, 5}), c, d}, {.num_groups = 4});
+  expect_on_gpu(ops::group_norm, {random({1, 40, 32, 32}), c, d}, {.num_groups = 2});
+  expect_on_gpu(ops::group_norm, {random({1, 40, 31, 33}), c, d}, {.num_groups = 2});
+  expect_on_gpu(ops::layer_norm2d, {random({2, 40, 7, 9}), c, d});
+  expect_on_gpu(ops::layer_norm2d, {random({1, 600, 4, 10}), random({600}), random({600})});
+}
+
+TEST_F(WebGpuRows, NormGradients) {
+  for (const int64_t cols : {12, 65, 9000}) {
+    const Tensor x = random({7, cols}), g = random({cols}), dy = random({7, cols});
+    from_everywhere(ops::layer_norm_backward, {x, g, dy});
+    expect_on_gpu(ops::rms_norm_backward, {x, g, dy});
+    expect_on_gpu(ops::rms_norm_backward, {x, g, g, dy});
+  }
+  expect_on_gpu(ops::layer_norm_backward, {random({900, 5}), random({5}), random({900, 5})});
+  for (const int64_t width : {5, 8})
+    expect_on_gpu(ops::group_norm_backward, {random({3, 12, 6, width}), random({12}), random({3, 12, 6, width})},
+                  {.num_groups = 3});
+}
+
+TEST_F(WebGpuRows, Reductions) {
+  for (const auto* op : {&ops::reduce_sum, &ops::reduce_mean, &ops::reduce_max, &ops::reduce_min}) {
+    from_everywhere(*op, {random({6, 400})}, {.axes = {1}});
+    expect_on_gpu(*op, {random({200001})}, {.axes = {0}});
+    expect_on_gpu(*op, {random({700, 33})}, {.axes = {0}});
+    expect_on_gpu(*op, {random({3, 50, 7})}, {.axes = {1}});
+    for (const DType d : {DType::I32, DType::U8, DType::I16, DType::F16, DType::BF16})
+      expect_on_gpu(*op, {integers({9, 1000}, 0, 100, d)}, {.axes = {1}});
+  }
+  expect_on_gpu(ops::reduce_mean, {integers({2, 3000}, 2147480000, 2147483647)}, {.axes = {1}});
+  expect_on_gpu(ops::reduce_mean, {integers({2, 3000}, -2147483647, -2147480000)}, {.axes = {1}});
+  expect_on_gpu(ops::reduce_prod, {rng_.uniform_tensor({3, 600}, -4, 4, DType::F32)}, {.axes = {1}});
+}
+
+TEST_F(WebGpuRows, Scans) {
+  for (const bool reverse : {false, true})
+    for (const bool exclusive : {false, true}) {
+      const ops::CumsumAttrs last{.axis = -1, .exclusive = exclusive, .reverse = reverse};
+      const ops::CumsumAttrs first{.axis = 0, .exclusive = exclusive, .reverse = reverse};
+      expect_on_gpu(ops::cumsum, {random({300, 3})}, last);
+      expect_on_gpu(ops::cumsum, {random({2, 20001})}, last);
+      expect_on_gpu(ops::cumsum, {integers({3000, 5}, -9, 9)}, first);
+      expect_on_gpu(ops::cumsum_backward, {random({2, 7000})}, last);
+      expect_on_gpu(ops::cumprod, {rng_.uniform_tensor({2, 900}, 0.9, 1.1, DType::F32)}, last);
+    }
+  from_everywhere(ops::cumsum, {random({4, 1030}, DType::F16)});
+}
+
+TEST_F(WebGpuRows, Selection) {
+  for (const auto* op : {&ops::argmax, &ops::argmin}) {
+    expect_on_gpu(*op, {random({40, 30})});
+    from_everywhere(*op, {integers({1, 100000}, 0, 50)});
+    expect_on_gpu(*op, {random({3000, 40})}, {.axis = 0});
+  }
+  for (const bool largest : {true, false}) {
+    from_everywhere(ops::topk, {random({3, 100})}, {.k = 7, .largest = largest});
+    expect_on_gpu(ops::topk, {random({2, 2048})}, {.k = 2048, .largest = largest});
+    expect_on_gpu(ops::topk, {integers({2, 5000}, -3, 3)}, {.k = 2500, .largest = largest});
+    expect_on_gpu(ops::topk, {random({3000, 3})}, {.k = 5, .axis = 0, .largest = largest});
+    expect_on_gpu(ops::topk, {random({1, 3000}, DType::F16)}, {.k = 3000, .largest = largest});
+  }
+  expect_on_gpu(ops::topk, {random({66000, 2})}, {.k = 1});  // more workgroups than one axis of a grid has
+}
+
+TEST_F(WebGpuRows, Sample) {
+  const Tensor rng = Tensor::of<uint32_t>(DType::U32, {4}, std::vector<uint32_t>{42, 7, 3, 1});
+  const Tensor logits = rng_.uniform_tensor({20, 1000}, -6, 6, DType::F32),
+               ties = integers({20, 300}, 0, 3).cast(DType::F32);
+  for (const ops::SampleAttrs& attrs : {ops::SampleAttrs{.seed = 5},
+                                        {.top_k = 40, .seed = 6},
+                                        {.top_p = 0.9f, .temperature = 0.7f, .seed = 7},
+                                        {.top_k = 50, .top_p = 0.3f, .seed = 8},
+                                        {.temperature = 0},
+                                        {.top_k = 1},
+                                        {.top_p = 0, .seed = 9}}) {
+    expect_on_gpu(ops::sample, {logits}, attrs);
+    expect_on_gpu(ops::sample, {logits, rng}, attrs);
+    expect_on_gpu(ops::sample, {ties}, attrs);
+  }
+  from_everywhere(ops::sample, {random({3, 5001})}, {.top_k = 100, .top_p = 0.95f});
+}
+
+TEST_F(WebGpuRows, CrossEntropy) {
+  for (const int64_t classes : {3, 400, 9000, 9001}) {
+    const Tensor logits = rng_.uniform_tensor({5, classes}, -9, 9, DType::F32), labels = integers({5}, 0, classes - 1);
+    from_everywhere(ops::softmax_cross_entropy_with_logits, {logits, labels});
+    from_everywhere(ops::softmax_cross_entropy_backward, {logits, labels, random({5})});
+  }
+}
+
+}  // namespace rlx::test
