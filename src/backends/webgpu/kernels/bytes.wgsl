@@ -1,5 +1,6 @@
 // Bytes of the words w at any offset, little-endian, and runs of eight numbers. Blocks of 18, 22, 34, 110 and 210 bytes
 // start between words, and a view may start at any byte.
+// @include "words.wgsl"
 struct Eight {
   a: vec4f,
   b: vec4f,
@@ -7,14 +8,14 @@ struct Eight {
 
 fn u32_at(at: u32) -> u32 {
   let shift = (at & 3u) * 8u;
-  let low = w[at >> 2u];
+  let low = word(at >> 2u);
   if (shift == 0u) { return low; }
-  return (low >> shift) | (w[(at >> 2u) + 1u] << (32u - shift));
+  return (low >> shift) | (word((at >> 2u) + 1u) << (32u - shift));
 }
-fn u8_at(at: u32) -> u32 { return (w[at >> 2u] >> ((at & 3u) * 8u)) & 0xffu; }
+fn u8_at(at: u32) -> u32 { return (word(at >> 2u) >> ((at & 3u) * 8u)) & 0xffu; }
 fn u16_at(at: u32) -> u32 {
   if ((at & 3u) == 3u) { return u8_at(at) | (u8_at(at + 1u) << 8u); }
-  return (w[at >> 2u] >> ((at & 3u) * 8u)) & 0xffffu;
+  return (word(at >> 2u) >> ((at & 3u) * 8u)) & 0xffffu;
 }
 fn half_at(at: u32) -> f32 { return unpack2x16float(u16_at(at)).x; }
 

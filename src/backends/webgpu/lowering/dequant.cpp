@@ -6,6 +6,7 @@
 #include "wgsl/dequant_gemm.h"
 #include "wgsl/dequant_gemv.h"
 #include "wgsl/dequant_gemv_columns.h"
+#include "wgsl/dequant_gemv_one.h"
 #include "wgsl/dequant_moe_weights.h"
 #include "wgsl/pack_bytes.h"
 
@@ -59,11 +60,65 @@ std::string x_loader(const LowerCall& call, Operand x, int64_t k) {
   return k % 4 == 0 && call.starts_at_multiple_of(x, 16) ? "x_quads" : "x_scalars";
 }
 
+// Schemes with a kernel of their own for one row of x: what a lane does, and how its words are bound.
+struct OneRow {
+  const char* part = nullptr;
+  bool quads = false;
+};
+OneRow one_row_of(const LowerCall& call, Scheme scheme, Operand x, Operand w) {
+  if (!call.starts_at_multiple_of(x, 16) || !call.starts_at_multiple_of(w, 16)) return {};
+  switch (scheme) {
+    case Scheme::kGgufQ4_0: return {"part_q4_0"};
+    case Scheme::kGgufQ8_0: return {"part_q8_0"};
+    case Scheme::kGgufQ4K: return {"part_q4_k", true};
+    case Scheme::kGgufQ6K: return {"part_q6_k"};
+    default: return {};
+  }
+}
+
+struct RowsOfX {
+  int64_t m, n, k;
+  int64_t experts = 0;  // 0: one weight for all rows
+  std::optional<Operand> choice;
+};
+
+// One row of x per workgroup.
+void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder, const RowsOfX& rows, Operand x,
+                  Operand w, Operand y, int64_t row_bytes, bool safe, const char* name) {
+  namespace g = wgsl::dequant_gemv_one;
+  constexpr int64_t kRows = 8, kTeams = 4;  // rows of W and teams of 32 lanes of a workgroup
+  Includes includes = {{"part_q4_0", one.part}, {"decode_q4_0", decoder}};
+  if (one.quads) includes.emplace_back("words", "words_of_quads");
+  if (rows.choice) includes.emplace_back("no_experts", "experts");
+  std::vector<Operand> operands = {x, w, y};
+  if (rows.choice) operands.push_back(*rows.choice);
+  call.emit({.kernel = {"dequant_gemv_one",
+                        {{"W", one.quads ? "vec4<u32>" : "u32"}},
+                        {{"R", kRows}, {"TEAMS", kTeams}},
+                        nullptr,
+                        includes},
+             .operands = operands,
+             .params = {g::Params{.m = to_u32(rows.m),
+                                  .n = to_u32(rows.n),
+                                  .k = to_u32(rows.k),
+                                  .row_bytes = to_u32(row_bytes),
+                                  .experts = to_u32(rows.experts)},
+                        {&g::Params::m}},
+             .grid = {.x = {.items = rows.m * ((rows.n + kRows - 1) / kRows), .active = true}},
+             .extent_safe = safe},
+            name);
+}
+
 void lower_blocks(LowerCall& call, Scheme scheme, int64_t m, int64_t n, int64_t k, bool safe) {
   const Operand x = call.read(0), w = read_codes(call, 1), y = call.write(0);
   const Includes includes = {{"x_quads", x_loader(call, x, k)}, {"decode_q4_0", decoder_of(scheme)}};
   const uint32_t row_bytes = to_u32(weight_bytes(scheme, k, 1));
   to_u32(call.input_type(1).shape.num_elements());
+  if (const OneRow one = one_row_of(call, scheme, x, w); m == 1 && one.part) {
+    emit_one_row(call, one, decoder_of(scheme), {.m = m, .n = n, .k = k}, x, w, y, row_bytes, safe,
+                 "dequant_matmul_gguf");
+    return;
+  }
   if (m <= kFewRows) {
     namespace g = wgsl::dequant_gemv;
     constexpr int64_t kRows = 2;
@@ -156,6 +211,12 @@ void lower_dequant_grouped_matmul(LowerCall& call) {
   const int64_t bytes = call.input_type(1).shape.num_elements(), experts = bytes / (row_bytes * n);
   to_u32(bytes);
   const Operand x = call.read(0), w = read_codes(call, 1), choice = call.read(2), y = call.write(0);
+  constexpr const char* kName = "dequant_grouped_matmul_gguf";
+  if (const OneRow one = one_row_of(call, attrs.scheme, x, w); one.part) {
+    emit_one_row(call, one, decoder_of(attrs.scheme), {.m = m, .n = n, .k = k, .experts = experts, .choice = choice}, x,
+                 w, y, row_bytes, true, kName);
+    return;
+  }
   constexpr int64_t kRows = 2;
   const Includes includes = {
       {"x_quads", x_loader(call, x, k)}, {"decode_q4_0", decoder_of(attrs.scheme)}, {"no_experts", "experts"}};
@@ -169,7 +230,7 @@ void lower_dequant_grouped_matmul(LowerCall& call) {
                         {&g::Params::m}},
              .grid = {.x = {.items = m * ((n + 4 * kRows - 1) / (4 * kRows)), .active = true}},
              .extent_safe = true},
-            "dequant_grouped_matmul_gguf");
+            kName);
 }
 
 void lower_dequant_gather(LowerCall& call) {

@@ -1,0 +1,80 @@
+// y = x · Wᵀ for one row of x: what a step of decoding does, bound by the bytes of W. A workgroup has R rows of W; its
+// teams of 32 lanes take chunks of K in turn. A lane holds its elements of x in registers and meets them with its bytes
+// of every row (part_*.wgsl). With experts a workgroup has one row of x, whose expert says where its W starts.
+// @include "x_quads.wgsl"
+// @include "part_q4_0.wgsl"
+// @include "decode_q4_0.wgsl"
+// @include "no_experts.wgsl"
+alias W = u32;              // @type u32 | vec4<u32>
+override R: u32 = 8u;
+override TEAMS: u32 = 4u;
+
+struct Params {
+  m: u32,             // rows of x
+  n: u32,             // rows of W
+  k: u32,
+  row_bytes: u32,     // of a row of W
+  experts: u32,       // 0: x has one W
+  x_base: u32,
+  w_byte_base: u32,
+  y_base: u32,
+  choice_base: u32,
+}
+@group(0) @binding(1) var<storage, read>       w: array<W>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<uniform>             p: Params;
+
+const THREADS: u32 = TEAMS * 32u;
+var<private> xr: array<vec4f, QUADS>;
+var<workgroup> cells: array<f32, R * THREADS>;
+
+// Element by element, as decode8 has them: parts put scales behind sums, which differs where infinities meet.
+fn careful_row(token: u32, at: u32) -> f32 {
+  var sum = 0.0;
+  for (var k = 0u; k < p.k; k += 8u) {
+    let v = decode8(at + (k / BLOCK) * BYTES, k % BLOCK);
+    sum += dot(v.a, x4(token, k)) + dot(v.b, x4(token, k + 4u));
+  }
+  return sum;
+}
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) thread: u32) {
+  let id = group.x + group.y * groups.x;
+  let tiles = (p.n + R - 1u) / R;
+  let token = id / tiles;
+  let first = (id % tiles) * R;
+  let lane = thread & 31u;
+  let team = thread >> 5u;
+  let own = expert_of(token);
+  let exists = token < p.m && own != NO_EXPERT;
+  let slab = p.w_byte_base + own * p.n * p.row_bytes;
+  var acc: array<f32, R>;
+  if (exists) {
+    for (var c = team; c * CHUNK < p.k; c += TEAMS) {
+      if (c * CHUNK + lane_first(lane) < p.k) {
+        for (var i = 0u; i < QUADS; i++) { xr[i] = x4(token, c * CHUNK + quad_at(lane, i)); }
+        prepare();
+        for (var r = 0u; r < R; r++) {
+          acc[r] += part(slab + min(first + r, p.n - 1u) * p.row_bytes + c * CHUNK_BYTES, lane);
+        }
+      }
+    }
+  }
+  for (var r = 0u; r < R; r++) { cells[(r * TEAMS + team) * 32u + lane] = acc[r]; }
+  for (var half = THREADS / 2u; half > 0u; half = half >> 1u) {
+    workgroupBarrier();
+    for (var i = thread; i < R * half; i += THREADS) {
+      let at = i / half * THREADS + i % half;
+      cells[at] += cells[at + half];
+    }
+  }
+  workgroupBarrier();
+  if (thread >= R || first + thread >= p.n || token >= p.m) { return; }
+  var sum = cells[thread * THREADS];
+  if (exists && (bitcast<u32>(sum) & 0x7f800000u) == 0x7f800000u) {
+    sum = careful_row(token, slab + (first + thread) * p.row_bytes);
+  }
+  y[p.y_base + token * p.n + first + thread] = sum;
+}
