@@ -118,6 +118,24 @@ def median_ms(run, runs=20):
     return sorted(times)[len(times) // 2]
 
 
+def print_steps(path, given, device, folder):
+    """The kernels that take longest, by the trace."""
+    trace = subprocess.run([HERE / "rlx", "trace", path, folder + "/trace.json", *given, "--device", device], capture_output=True, text=True)
+    if trace.returncode != 0:
+        print("rlx trace failed:", trace.stderr.strip())
+        return
+    events = json.load(open(folder + "/trace.json"))
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    total = {}
+    for e in events:
+        if e.get("ph") == "X":
+            key = (e["name"], str(e.get("args", {}).get("kernel", "")))
+            n, t = total.get(key, (0, 0.0))
+            total[key] = (n + 1, t + e["dur"])
+    for (name, kernel), (n, t) in sorted(total.items(), key=lambda kv: -kv[1][1])[:12]:
+        print(f"    {t / 1e3:9.3f} ms  {n:4} x {name} {kernel}")
+
+
 def webgpu_session(path, peer):
     """ONNX Runtime with its WebGPU plug-in."""
     sys.path.insert(0, str(peer))
@@ -139,6 +157,7 @@ def main():
     parser.add_argument("--peer", type=pathlib.Path, help="folder with the unpacked onnxruntime_ep_webgpu")
     parser.add_argument("--batches", default="1,32")
     parser.add_argument("--device", default="webgpu")
+    parser.add_argument("--steps", action="store_true", help="also print which steps take longest (rlx trace)")
     args = parser.parse_args()
     worst = 0.0
     print(f"{'model':28} {'rlx ms':>10} {'ORT WebGPU ms':>14} {'ratio':>7}  {'largest difference from ORT CPU':>32}")
@@ -161,6 +180,8 @@ def main():
                 worst = max(worst, difference)
                 bench = subprocess.run([HERE / "rlx", "bench", path, *given, "--device", args.device, "--json"], capture_output=True, text=True)
                 ours = json.loads(bench.stdout)["median_ms"] if bench.returncode == 0 else float("nan")
+                if args.steps:
+                    print_steps(path, given, args.device, folder)
                 peer = float("nan")
                 if args.peer:
                     try:

@@ -33,7 +33,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     var q = round_quotient(v, s);
     if (q < -p.top) { q = -p.top; }
     if (q > p.top) { q = p.top; }
-    y[p.y_base + i] = T(q * s);
+    y[p.y_base + i] = T(select(q * s, v, nan_of(v)));
     return;
   }
   var slope = 1.0;

@@ -9,6 +9,9 @@ fn f32_from(bits: u32) -> f32 { return bitcast<f32>(bits); }
 // By bits: NaN and denormals are not 0.
 fn bool_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) != 0u; }
 fn is_positive(x: f32) -> bool { return bitcast<u32>(x) - 1u < 0x7f800000u; }
+// NaN is asked for, so that a choice by a < b is not made a min or max that drops it.
+fn f_lt(a: f32, b: f32) -> bool { return a < b && !nan_of(a) && !nan_of(b); }
+fn f_le(a: f32, b: f32) -> bool { return a <= b && !nan_of(a) && !nan_of(b); }
 fn f_eq(a: f32, b: f32) -> bool { return a == b && !nan_of(a) && !nan_of(b); }
 
 fn f_max(a: f32, b: f32) -> f32 { return select(select(b, a, a > b), select(b, a, nan_of(a)), nan_of(a) || nan_of(b)); }
@@ -273,7 +276,7 @@ fn u32_from_f32(x: f32, high: u32) -> u32 {
   return u32(x);
 }
 fn i_pow(base: i32, exponent: i32) -> i32 {
-  if (exponent < 0) { return select(select(0, select(-1, 1, exponent % 2 == 0), base == -1), 1, base == 1); }
+  if (exponent < 0) { return select(select(0, select(-1, 1, (exponent & 1) == 0), base == -1), 1, base == 1); }
   var r = 1;
   var b = base;
   for (var e = u32(exponent); e != 0u; e = e >> 1u) {
@@ -300,7 +303,7 @@ fn i_div(a: i32, b: i32) -> i32 {
 fn u_div(a: u32, b: u32) -> u32 { return select(a / max(b, 1u), 0u, b == 0u); }
 fn i_fmod(a: i32, b: i32) -> i32 {
   if (b == 0 || b == -1) { return 0; }
-  return a % b;
+  return a - b * (a / b);  // Vulkan leaves % of negative integers open
 }
 fn u_fmod(a: u32, b: u32) -> u32 { return select(a % max(b, 1u), 0u, b == 0u); }
 fn i_mod(a: i32, b: i32) -> i32 {
