@@ -162,6 +162,28 @@ std::vector<Case> cases(bool small) {
     square(str("matmul ", n, "^3"), n, n);
   for (const int64_t m : small ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 8, 16, 64})
     square(str("matmul ", m, " x ", small ? 256 : 4096, "^2"), m, small ? 256 : 4096);
+  // Packed weights, each link its own: together they are more than a cache holds.
+  const auto quantised = [&](const char* name, Scheme scheme, int64_t m, int64_t n) {
+    const double elements = static_cast<double>(n) * static_cast<double>(n);
+    list.push_back({str("dequant_matmul ", name, " ", m, " x ", n, "^2"), 2.0 * static_cast<double>(m) * elements,
+                    m > 8 ? 0 : static_cast<double>(weight_bytes(scheme, n, n)), [=](int count) {
+                      Graph g("chain");
+                      Value x = g.input("x", f32({m, n}));
+                      for (int i = 0; i < count; ++i) {
+                        const Value w = g.param(str("w", i), {{weight_bytes(scheme, n, n)}, DType::U8});
+                        x = dequant_matmul(x, w, {.scheme = scheme});
+                      }
+                      g.output(x, "y");
+                      return g;
+                    }});
+  };
+  for (const int64_t m : {1, 4, 512})
+    for (const int64_t n : small ? std::vector<int64_t>{256} : std::vector<int64_t>{4096, 8192}) {
+      quantised("q4_0", Scheme::kGgufQ4_0, m, n);
+      quantised("q4_k", Scheme::kGgufQ4K, m, n);
+      quantised("q6_k", Scheme::kGgufQ6K, m, n);
+      quantised("q8_0", Scheme::kGgufQ8_0, m, n);
+    }
   const int64_t seq = small ? 64 : 2048;
   for (const bool causal : {false, true})
     list.push_back({str("attention 4x16x", seq, "x64", causal ? " causal" : ""),
