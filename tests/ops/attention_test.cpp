@@ -212,6 +212,33 @@ OP_CASES(attention_backward) {
                              : dtype == DType::BF16 ? kBFloat
                                                     : kAccumulation));
         });
+  // Beyond a block of rows and of keys, all mask kinds, with and without what the forward op saved; backends are
+  // compared with the oracle.
+  for (const AttentionProblem& p : attention_problems())
+    if (p.mask.empty() ||
+        p.mask.back() > 1)  // the gradient of a bias that all keys share is 0, and what rounding leaves
+      add(p.operands(rng, DType::F32, true), p.attrs);
+  const auto with = [](M kind, L layout, int64_t width, int64_t window = 0) {
+    return ops::AttentionAttrs{
+        .num_heads = 4, .head_dim = width, .layout = layout, .mask_kind = kind, .window = window};
+  };
+  const AttentionProblem larger[] = {
+      {1, 2, 37, 70, with(M::kCausal, L::kBhsd, 12)},
+      {1, 4, 70, 37, with(M::kSlidingWindow, L::kBshd, 7, 9)},
+      {2, 1, 9, 80, with(M::kCustom, L::kBsf, 8), {2, 9, 80}},
+      {1, 2, 20, 70, with(M::kBias, L::kBhsd, 8), {1, 4, 20, 70}},
+      {2, 2, 20, 40, with(M::kBias, L::kBhsd, 4), {1, 1, 1, 40}},
+      {2, 2, 33, 40, with(M::kCausal, L::kBsf, 4), {}, {40, 21}},
+      {1, 4, 3, 40, with(M::kNone, L::kBshd, 132)},
+  };
+  for (const AttentionProblem& p : larger) {
+    const Tensors in = p.operands(rng, DType::F32, true);
+    add(in, p.attrs);
+    Tensors saved = in, forward = in;
+    forward.erase(forward.begin() + 3);
+    for (const Tensor& t : run_op(ops::attention, forward, p.attrs)) saved.push_back(t);
+    add(saved, p.attrs);
+  }
   // The gradient of an empty sequence of keys or queries.
   add({ones, Tensor(DType::F32, {1, 1, 0, 1}), Tensor(DType::F32, {1, 1, 0, 1}), ones}, {.num_heads = 1, .head_dim = 1})
       .expect({Tensor(DType::F32, {1, 1, 2, 1}), Tensor(DType::F32, {1, 1, 0, 1})}, kExact);

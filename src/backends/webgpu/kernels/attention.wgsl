@@ -3,8 +3,7 @@
 // columns of the result. With SPLIT it does a part of the keys only and leaves (maximum, sum) and the unscaled result
 // for attention_merge.
 // @include "attention_common.wgsl"
-alias M = u32;                  // of the mask
-alias L = u32;                  // of the lengths
+// @include "attention_lengths.wgsl"
 alias Y = f32;                  // of the result: T, or f32 with SPLIT
 override BR: u32 = 32u;
 override TX: u32 = 8u;          // threads along keys and columns
@@ -24,7 +23,7 @@ const RV = (RM + 3u) / 4u;
 @group(0) @binding(1) var<storage, read> key: array<E>;
 @group(0) @binding(2) var<storage, read> value: array<E>;
 @group(0) @binding(3) var<storage, read> mask: array<M>;
-@group(0) @binding(4) var<storage, read> lengths: array<L>;
+@group(0) @binding(4) var<storage, read> lengths: array<i32>;
 @group(0) @binding(5) var<storage, read_write> result: array<Y>;
 @group(0) @binding(6) var<storage, read_write> lse: array<f32>;
 @group(0) @binding(7) var<uniform> p: Params;
@@ -52,7 +51,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let kv_at = b * p.kv_batch + head * p.kv_head;
   if (lane == 0u) { keys_cell = keys_in_use(b); }
   let keys = workgroupUniformLoad(&keys_cell);
-  var range = key_range(first_row, min(first_row + BR, rows) - 1u, keys);
+  let last = min(first_row + BR, rows) - 1u;
+  var range = vec2i(band_of(first_row / p.group, keys).x, band_of(last / p.group, keys).y);
   if (SPLIT) { range = vec2i(max(range.x, i32(part * p.chunk)), min(range.y, i32((part + 1u) * p.chunk))); }
 
   let tx = lane % TX;
@@ -185,8 +185,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     if (at_row >= rows) { continue; }
     var total = 0.0;
     for (var other = 0u; other < TX; other++) { total += tile[(ty * TX + other) * RV + r / 4u][r % 4u]; }
-    let h = head * p.group + at_row % p.group;
-    let index = (b * p.heads + h) * p.seq_q + at_row / p.group;
+    let index = query_index(at_row, b, head);
     let empty = is_neg_inf(top[r]) && bitcast<u32>(total) == 0u;
     let factor = select(1.0 / total, 0.0, empty);
     if (slice == 0u && tx == 0u) {

@@ -11,6 +11,7 @@ namespace rlx::webgpu {
 namespace {
 
 constexpr uint32_t kNegInf = 0xff800000u;
+constexpr int32_t kNoWindow = 1 << 30;
 constexpr int64_t kKeyChunk = 256;          // keys of a workgroup, at least, where keys are split
 constexpr int64_t kEnoughWorkgroups = 256;  // to fill a GPU
 
@@ -38,6 +39,8 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
                 ks = strides_of(attrs.layout, kv_heads, seq_k, width);
   to_u32(qt.shape.num_elements());
   to_u32(kt.shape.num_elements());
+  const bool causal = attrs.mask_kind == ops::MaskKind::kCausal;
+  const bool windowed = attrs.mask_kind == ops::MaskKind::kSlidingWindow;
   params = {
       .batch = to_u32(size(qt, 0)),
       .heads = to_u32(heads),
@@ -47,8 +50,9 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
       .seq_k = to_u32(seq_k),
       .head_dim = to_u32(width),
       .scale = attrs.score_scale ? *attrs.score_scale : static_cast<float>(1 / std::sqrt(static_cast<double>(width))),
-      .softcap = attrs.attn_logit_softcap.value_or(0),
-      .window = static_cast<int32_t>(std::min<int64_t>(attrs.window, 1 << 30)),
+      .softcap = std::max(attrs.attn_logit_softcap.value_or(0), 0.0f),
+      .causal = causal || windowed,
+      .window = windowed ? static_cast<int32_t>(std::min<int64_t>(attrs.window, kNoWindow)) : kNoWindow,
       .neg_inf = kNegInf,
       .q_batch = to_u32(qs.batch),
       .q_head = to_u32(qs.head),
@@ -56,16 +60,15 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
       .kv_batch = to_u32(ks.batch),
       .kv_head = to_u32(ks.head),
       .kv_seq = to_u32(ks.seq)};
-  has_softcap = params.softcap > 0;
-  mask_kind = static_cast<uint32_t>(attrs.mask_kind);
   q = call.read(0);
   k = seq_k > 0 ? call.read(1) : q;  // what is empty has no bytes to bind
   v = seq_k > 0 ? call.read(2) : q;
   type = call.element(q);
   const uint32_t unused[] = {0};
   mask = lengths = call.table(unused);
-  mask_type = lengths_type = "u32";
+  mask_type = "f32";
   if (ops::has_mask_operand(attrs.mask_kind)) {
+    mask_use = attrs.mask_kind == ops::MaskKind::kCustom ? 1 : 2;
     const TensorType& t = call.input_type(next);
     if (t.shape.num_elements() > 0) {
       mask = call.read(next);
@@ -85,11 +88,8 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
     params.mask_batch = dim(true);
     to_u32(t.shape.num_elements());
   }
-  has_lengths = has_kv_len;
-  if (has_kv_len) {
-    lengths = call.read(next);
-    lengths_type = call.element(lengths);
-  }
+  params.has_lengths = has_kv_len;
+  if (has_kv_len) lengths = call.read(next);
 }
 
 int64_t AttentionProblem::rows() const { return int64_t{params.seq_q} * params.group; }
@@ -107,8 +107,8 @@ bool AttentionProblem::reads_vectors(const LowerCall& call, std::initializer_lis
 
 KernelKey AttentionProblem::kernel(std::string name, bool vectors) const {
   return {std::move(name),
-          {{"T", type}, {"E", vectors ? str("vec4<", type, ">") : type}, {"M", mask_type}, {"L", lengths_type}},
-          {{"VEC", vectors}, {"MASK", mask_kind}, {"LENGTHS", has_lengths}, {"SOFTCAP", has_softcap}}};
+          {{"T", type}, {"E", vectors ? str("vec4<", type, ">") : type}, {"M", mask_type}},
+          {{"VEC", vectors}, {"MASK", mask_use}}};
 }
 
 uint32_t AttentionTile::staged(uint32_t most) const {
@@ -117,29 +117,38 @@ uint32_t AttentionTile::staged(uint32_t most) const {
   return n;
 }
 
-namespace {
-
-// Few rows: a block as small as they are. Else the largest that the device's workgroup memory holds.
-AttentionTile choose_tile(const AttentionProblem& problem, const Limits& limits) {
-  const uint32_t width = problem.params.head_dim;
-  const auto vectors = [&](uint32_t across, uint32_t most) {
-    uint32_t n = 1;
-    while (n < most && 4 * across * n < width) n *= 2;
-    return n;
-  };
-  if (problem.rows() <= 8) return {8, 16, 1, vectors(16, 4)};
-  if (problem.rows() <= 16) return {16, 16, 1, vectors(16, 4)};
-  if (limits.workgroup_bytes >= 36 * 1024) return {64, 16, 4, vectors(16, 4)};
-  return {32, 8, width <= 128 ? 4u : 2u, vectors(8, 8)};
+void AttentionTile::add_to(KernelKey& key) const {
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, uint32_t>>{{"BR", rows},
+                                                                                           {"TX", threads_across},
+                                                                                           {"RM", rows_per_thread},
+                                                                                           {"OV", vectors},
+                                                                                           {"DV", depth},
+                                                                                           {"VK", staged(keys())}})
+    key.constants.emplace_back(name, value);
 }
 
-}  // namespace
+uint32_t AttentionTile::vectors_for(uint32_t width, uint32_t across, uint32_t most) {
+  uint32_t n = 1;
+  while (n < most && 4 * across * n < width) n *= 2;
+  return n;
+}
+
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// Few rows: a block as small as they are. Else the largest that the device's workgroup memory holds.
+static AttentionTile choose_tile(const AttentionProblem& problem, const Limits& limits) {
+  const uint32_t width = problem.params.head_dim;
+  const uint32_t wide = AttentionTile::vectors_for(width, 16, 4);
+  if (problem.rows() <= 8) return {8, 16, 1, wide};
+  if (problem.rows() <= 16) return {16, 16, 1, wide};
+  if (limits.workgroup_bytes >= 36 * 1024) return {64, 16, 4, wide};
+  return {32, 8, width <= 128 ? 4u : 2u, AttentionTile::vectors_for(width, 8, 8)};
+}
 
 void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optional<Operand> y,
                     std::optional<Operand> lse) {
   const AttentionTile tile = choose_tile(problem, call.device().limits());
   const bool vectors = problem.reads_vectors(call);
-  const auto ceil_div = [](int64_t n, int64_t by) { return (n + by - 1) / by; };
   auto params = problem.params;
   const int64_t slices = y ? ceil_div(params.head_dim, tile.columns()) : 1;
   const int64_t whole =
@@ -151,6 +160,7 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
       std::max<int64_t>(ceil_div(ceil_div(params.seq_k, wanted), tile.keys()) * tile.keys(), tile.keys());
   const int64_t splits = std::max<int64_t>(ceil_div(params.seq_k, chunk), 1);
   const bool split = splits > 1;
+  to_u32(checked_mul(problem.queries() * splits, params.head_dim));
   params.has_lse = lse.has_value();
   params.slices = to_u32(slices);
   params.splits = to_u32(splits);
@@ -164,16 +174,9 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
                   : lse ? *lse
                         : call.temporary(Storage::kF32, {1});
   KernelKey key = problem.kernel("attention", vectors);
-  key.types.emplace_back("Y", split ? "f32" : problem.type);
-  for (const auto& [name, value] :
-       std::initializer_list<std::pair<const char*, uint32_t>>{{"BR", tile.rows},
-                                                               {"TX", tile.threads_across},
-                                                               {"RM", tile.rows_per_thread},
-                                                               {"OV", tile.vectors},
-                                                               {"DV", tile.depth},
-                                                               {"VK", tile.staged(tile.keys())},
-                                                               {"SPLIT", split}})
-    key.constants.emplace_back(name, value);
+  key.types.emplace_back("Y", call.element(out));
+  tile.add_to(key);
+  key.constants.emplace_back("SPLIT", split);
   call.emit({.kernel = std::move(key),
              .operands = {problem.q, problem.k, problem.v, problem.mask, problem.lengths, out, stats},
              .params = params,
@@ -184,7 +187,7 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
   const Operand merged = y ? *y : call.temporary(call.storage(problem.q), {problem.queries() * params.head_dim});
   const Operand sums = lse ? *lse : call.temporary(Storage::kF32, {1});
   const int64_t n = problem.queries() * params.head_dim;
-  call.emit({.kernel = {"attention_merge", {{"T", problem.type}}},
+  call.emit({.kernel = {"attention_merge", {{"T", std::string(call.element(merged))}}},
              .operands = {LowerCall::reading(out), LowerCall::reading(stats), merged, sums},
              .params = m::Params{.n = to_u32(n),
                                  .heads = params.heads,
@@ -198,13 +201,6 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
                                  .has_lse = params.has_lse},
              .grid = {.x = {.items = n, .per_group = 64}}},
             "attention_merge");
-}
-
-bool attention_supports(const LowerSignature& s, const Device& device) {
-  (void)device;
-  for (const TensorType& t : s.inputs)
-    if (is_complex(t.dtype)) return false;
-  return true;
 }
 
 void lower_attention(LowerCall& call) {

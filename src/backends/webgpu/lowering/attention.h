@@ -5,7 +5,7 @@
 
 #include "backends/webgpu/lower.h"
 #include "rlx/ops/attention.h"
-#include "wgsl/attention_common.h"
+#include "wgsl/attention_params.h"
 
 namespace rlx::webgpu {
 
@@ -21,12 +21,11 @@ struct AttentionProblem {
   // Aliases and overrides of attention_common.wgsl.
   KernelKey kernel(std::string name, bool vectors) const;
 
-  wgsl::attention_common::Params params;
+  wgsl::attention_params::Params params;
   Operand q, k, v, mask, lengths;  // mask, lengths: a word that nobody reads where there is none
   std::string type;                // of q, in WGSL
-  std::string mask_type, lengths_type;
-  uint32_t mask_kind = 0;
-  bool has_lengths = false, has_softcap = false;
+  std::string mask_type;
+  uint32_t mask_use = 0;  // MASK of attention_common.wgsl
 };
 
 // How a kernel's workgroup splits its tile (attention.wgsl).
@@ -42,9 +41,14 @@ struct AttentionTile {
   uint32_t tile_vectors() const { return (rows + keys()) * (depth + 1); }
   // Rows of `columns()` that fit the tile's memory, a power of two.
   uint32_t staged(uint32_t most) const;
+  void add_to(KernelKey& key) const;  // as overrides
+  // Vectors of a thread that cover a head of `width`, `most` at most; a power of two.
+  static uint32_t vectors_for(uint32_t width, uint32_t across, uint32_t most);
 };
 
-// y and lse of `problem` into the operands; those without a value are not computed.
+int64_t ceil_div(int64_t n, int64_t by);
+
+// y and lse of `problem` into the operands; those without a value are not computed. y may be of another type than q.
 void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optional<Operand> y,
                     std::optional<Operand> lse);
 
