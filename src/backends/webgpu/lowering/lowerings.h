@@ -7,12 +7,8 @@ namespace rlx::webgpu {
 
 void lower_arg(LowerCall& call);
 bool attention_supports(const LowerSignature& signature, const Device& device);
-bool attention_backward_supports(const LowerSignature& signature, const Device& device);
-bool elementwise_supports(const LowerSignature& signature, const Device& device);
-bool gated_delta_net_supports(const LowerSignature& signature, const Device& device);
-bool rope_supports(const LowerSignature& signature, const Device& device);
-bool selective_scan_supports(const LowerSignature& signature, const Device& device);
 void lower_attention(LowerCall& call);
+bool attention_backward_supports(const LowerSignature& signature, const Device& device);
 void lower_attention_backward(LowerCall& call);
 void lower_axial_rope2d(LowerCall& call);
 void lower_batch_region(LowerCall& call);
