@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,17 +92,29 @@ double milliseconds(const Graph& graph, const Args& args) {
   return median(times);
 }
 
-// A long chain less a short one, run in turns: the GPU's clock is the same for both.
-double milliseconds(const Case& c, const Args& args) {
+// A long chain less a short one, run in turns: the GPU's clock is the same for both. `copy`: a chain of copies that is
+// timed in the same turns, for the ratio.
+struct Times {
+  double ms = 0, copy_ms = 0;
+};
+Times milliseconds(const Case& c, const Case* copy, const Args& args) {
   Ready few = prepare(c.make(c.few), args, false), many = prepare(c.make(c.many), args, false);
-  std::vector<double> differences;
+  std::optional<Ready> copy_few, copy_many;
+  if (copy) {
+    copy_few = prepare(copy->make(copy->few), args, false);
+    copy_many = prepare(copy->make(copy->many), args, false);
+  }
+  std::vector<double> times, copy_times;
   double total = 0;
   for (int i = 0; i < 60 && (i < 8 || total < 700); ++i) {
     const double shorter = few.run_ms(), longer = many.run_ms();
     total += shorter + longer;
-    if (i >= 2) differences.push_back(longer - shorter);
+    if (i >= 2) times.push_back(longer - shorter);
+    if (!copy) continue;
+    const double copy_shorter = copy_few->run_ms(), copy_longer = copy_many->run_ms();
+    if (i >= 2) copy_times.push_back(copy_longer - copy_shorter);
   }
-  return std::max(median(differences) / (c.many - c.few), 1e-6);
+  return {std::max(median(times) / (c.many - c.few), 1e-6), copy ? median(copy_times) / (copy->many - copy->few) : 0};
 }
 
 Case chain(std::string name, Shape shape, double reads_and_writes, const std::function<Value(Graph&, Value)>& op,
@@ -231,13 +244,11 @@ std::vector<Model> models(bool small) {
 }
 
 int run(const Args& args) {
-  double copy = 0;
   std::printf(args.json ? "{\"cases\": [\n" : "%-40s %12s %12s %12s %10s\n", "case", "us", "GB/s", "TFLOP/s",
               "of copy");
   bool first = true;
-  const auto print = [&](const std::string& name, double ms, double flops, double bytes) {
+  const auto print = [&](const std::string& name, double ms, double flops, double bytes, double copy) {
     const double gbs = bytes / ms / 1e6, tflops = flops / ms / 1e9;
-    if (name.starts_with("copy")) copy = gbs;
     if (args.json)
       std::printf("%s{\"name\": \"%s\", \"us\": %.2f, \"gb_s\": %.1f, \"tflop_s\": %.3f}", first ? "" : ",\n",
                   name.c_str(), ms * 1e3, gbs, tflops);
@@ -247,10 +258,13 @@ int run(const Args& args) {
     std::fflush(stdout);
     first = false;
   };
-  for (const Case& c : cases(args.small)) {
+  const std::vector<Case> list = cases(args.small);
+  for (const Case& c : list) {
     if (!args.filter.empty() && c.name.find(args.filter) == std::string::npos) continue;
     try {
-      print(c.name, milliseconds(c, args), c.flops, c.bytes);
+      const bool beside_copy = c.flops == 0;
+      const Times t = milliseconds(c, beside_copy ? &list[0] : nullptr, args);
+      print(c.name, t.ms, c.flops, c.bytes, beside_copy ? list[0].bytes / t.copy_ms / 1e6 : 0);
     } catch (const Error& e) {
       std::printf("%s: %s\n", c.name.c_str(), e.what());
     }
@@ -258,7 +272,7 @@ int run(const Args& args) {
   for (const Model& m : models(args.small)) {
     if (!args.filter.empty() && m.name.find(args.filter) == std::string::npos) continue;
     try {
-      print(m.name, milliseconds(m.graph, args), 0, 0);
+      print(m.name, milliseconds(m.graph, args), 0, 0, 0);
     } catch (const Error& e) {
       std::printf("%s: %s\n", m.name.c_str(), e.what());
     }

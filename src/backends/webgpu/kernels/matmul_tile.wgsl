@@ -73,6 +73,20 @@ fn put_block(unit: u32, buffer: u32, v0: vec4f, v1: vec4f, v2: vec4f, v3: vec4f)
   }
 }
 
+// Where a thread's results go: its first row, the rows there are, the matrix, its first column.
+struct Place {
+  row: u32,
+  rows: u32,
+  result: u32,
+  col: u32,
+}
+fn put_row(place: Place, i: u32, s0: vec4f, s1: vec4f) {
+  let row = place.row + i / 4u * TY * 4u + i % 4u;
+  if (row >= place.rows) { return; }
+  store4(place.result, row_of(row), place.col, epilogue(s0, place.col));
+  if (VB == 2u) { store4(place.result, row_of(row), place.col + TX * 4u, epilogue(s1, place.col + TX * 4u)); }
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) lane: u32) {
@@ -132,13 +146,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     workgroupBarrier();
     buffer = (buffer + 1u) % BUFFERS;
   }
-  for (var i = 0u; i < RM; i++) {
-    let row = at.first + (ty + i / 4u * TY) * 4u + i % 4u;
-    if (row < at.rows) {
-      for (var j = 0u; j < VB; j++) {
-        let c = col + (tx + j * TX) * 4u;
-        store4(at.result + part * p.part, row_of(row), c, epilogue(sums[i * VB + j], c));
-      }
-    }
+  // Written out: a loop around an epilogue is not unrolled, and then `sums` would not stay in registers.
+  let place = Place(at.first + ty * 4u, at.rows, at.result + part * p.part, col + tx * 4u);
+  put_row(place, 0u, sums[0], sums[VB - 1u]);
+  put_row(place, 1u, sums[VB], sums[2u * VB - 1u]);
+  put_row(place, 2u, sums[2u * VB], sums[3u * VB - 1u]);
+  put_row(place, 3u, sums[3u * VB], sums[4u * VB - 1u]);
+  if (RM == 8u) {
+    put_row(place, 4u, sums[min(4u * VB, SUMS - 1u)], sums[min(5u * VB - 1u, SUMS - 1u)]);
+    put_row(place, 5u, sums[min(5u * VB, SUMS - 1u)], sums[min(6u * VB - 1u, SUMS - 1u)]);
+    put_row(place, 6u, sums[min(6u * VB, SUMS - 1u)], sums[min(7u * VB - 1u, SUMS - 1u)]);
+    put_row(place, 7u, sums[min(7u * VB, SUMS - 1u)], sums[min(8u * VB - 1u, SUMS - 1u)]);
   }
 }
