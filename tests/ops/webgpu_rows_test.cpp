@@ -129,6 +129,8 @@ TEST_F(WebGpuRows, Reductions) {
     from_everywhere(*op, {random({6, 400})}, {.axes = {1}});
     expect_on_gpu(*op, {random({200001})}, {.axes = {0}});
     expect_on_gpu(*op, {random({700, 33})}, {.axes = {0}});
+    from_everywhere(*op, {random({700, 36})}, {.axes = {0}});  // four columns at once
+    expect_on_gpu(*op, {random({3, 20, 8}, DType::F16)}, {.axes = {1}});
     expect_on_gpu(*op, {random({3, 50, 7})}, {.axes = {1}});
     for (const DType d : {DType::I32, DType::U8, DType::I16, DType::F16, DType::BF16})
       expect_on_gpu(*op, {integers({9, 1000}, 0, 100, d)}, {.axes = {1}});

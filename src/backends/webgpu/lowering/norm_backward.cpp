@@ -2,6 +2,7 @@
 #include "wgsl/norm_backward.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/norm.h"
+#include "wgsl/norm_backward_row.h"
 #include "wgsl/norm_backward_sums.h"
 #include "wgsl/norm_gradients.h"
 #include "wgsl/norm_rows.h"
@@ -51,6 +52,25 @@ void emit_dx(LowerCall& call, const NormRows& rows, RowPlan plan, bool vector, O
              .grid = plan.grid()});
 }
 
+// dx and the moments of rows that fit registers.
+Operand emit_dx_of_rows(LowerCall& call, const NormRows& rows, const RowPlan& plan, bool vector, Operand x,
+                        Operand gamma, Operand dy, Operand out) {
+  const std::string_view element = call.element(x);
+  const Operand moments = call.temporary(Storage::kC64, {rows.split.outer});
+  auto params = norm_params<wgsl::norm_backward_row::Params>(rows, plan);
+  params.n = to_u32(rows.split.cols);
+  params.eps = rows.eps;
+  call.emit(
+      {.kernel = {.kernel = "norm_backward_row",
+                  .types = {{"V", load_type(element, vector)}, {"G", load_type(element, vector && !rows.grouped())}},
+                  .constants = joined(plan.constants(), {{"CENTRED", rows.centred ? 1u : 0u}}),
+                  .includes = norm_includes(call, rows, vector)},
+       .operands = {x, gamma, gamma, dy, moments, out},
+       .params = params,
+       .grid = plan.grid()});
+  return LowerCall::reading(moments);
+}
+
 void emit_gradients(LowerCall& call, const NormRows& rows, Operand x, Operand dy, Operand moments, DType dtype) {
   namespace k = wgsl::norm_gradients;
   // A gamma per row of a view of x: of channels, the elements of one sample; else everything above an element.
@@ -88,8 +108,13 @@ void lower_norm_backward(LowerCall& call) {
   const bool vector = norm_by_four(call, rows, {x, dy}, {gamma}) &&
                       (!call.wants(0) || loads_by_four(call, rows.split, {call.write(0)}));
   const RowPlan plan = plan_kept(rows.split, vector);
-  const Operand moments = emit_moments(call, x, rows, plan, vector);
-  if (call.wants(0)) emit_dx(call, rows, plan, vector, x, gamma, dy, moments, call.write(0));
+  Operand moments;
+  if (call.wants(0) && plan.chunks == 1) {
+    moments = emit_dx_of_rows(call, rows, plan, vector, x, gamma, dy, call.write(0));
+  } else {
+    moments = emit_moments(call, x, rows, plan, vector);
+    if (call.wants(0)) emit_dx(call, rows, plan, vector, x, gamma, dy, moments, call.write(0));
+  }
   if (call.wants(1) || call.wants(2)) emit_gradients(call, rows, x, dy, moments, call.input_type(0).dtype);
 }
 

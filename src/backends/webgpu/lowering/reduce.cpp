@@ -78,17 +78,24 @@ Combine combine_for(const LowerCall& call, Operand in, Operand out, ReduceKind k
 
 namespace {
 
-// `n`: what a mean divides by.
-void emit_pass(LowerCall& call, const Reduction& r, const RowPlan& plan, bool vector, int64_t n) {
+// How a pass reads: one element at a time, four of a row, or four neighbouring columns.
+enum class Loads : uint8_t { kOne, kFour, kFourColumns };
+
+// `n`: what a mean divides by. With four columns, `plan` counts them as one.
+void emit_pass(LowerCall& call, const Reduction& r, const RowPlan& plan, Loads loads, int64_t n) {
   namespace k = wgsl::reduce_axis;
   const Combine combine = combine_for(call, r.in, r.out, r.kind, r.dtype, n == 0);
   auto params = plan.params<k::Params>();
   params.identity = combine.identity;
   params.n = to_u32(n);
   auto types = combine.types;
-  types.emplace_back("V", load_type(call.element(r.in), vector));
   Includes includes = joined(row_includes(call, false), combine.includes);
-  if (vector) includes.emplace_back("fold1", "fold4");
+  if (loads == Loads::kFour) includes.emplace_back("fold1", "fold4");
+  if (loads == Loads::kFourColumns) {
+    includes.emplace_back("combine", "combine_columns4");
+    for (auto& [name, type] : types) type = load_type(type, true);
+  }
+  types.emplace_back("V", load_type(call.element(r.in), loads != Loads::kOne));
   call.emit({.kernel = {.kernel = "reduce_axis",
                         .types = std::move(types),
                         .constants = joined(plan.constants(), combine.constants),
@@ -100,26 +107,38 @@ void emit_pass(LowerCall& call, const Reduction& r, const RowPlan& plan, bool ve
             "reduce");
 }
 
+Loads loads_of(const LowerCall& call, const Reduction& r) {
+  if (loads_by_four(call, r.split, {r.in})) return Loads::kFour;
+  // Neighbouring columns as if they were one row of four: the same question.
+  const bool columns = r.split.inner > 1 && is_float(r.dtype) && r.kind != ReduceKind::kProd && r.split.cols > 0;
+  return columns && loads_by_four(call, {1, r.split.inner, 1}, {r.in, r.out}) ? Loads::kFourColumns : Loads::kOne;
+}
+
+RowPlan plan_pass(AxisSplit split, Loads loads, bool may_cut) {
+  if (loads == Loads::kFourColumns) split.inner /= 4;
+  return plan_streaming(split, loads == Loads::kFour, may_cut);
+}
+
 }  // namespace
 
-void emit_reduced_chunks(LowerCall& call, const Reduction& r, const RowPlan& plan, bool vector) {
-  emit_pass(call, r, plan, vector, r.split.cols);
+void emit_reduced_chunks(LowerCall& call, const Reduction& r, const RowPlan& plan) {
+  emit_pass(call, r, plan, Loads::kOne, r.split.cols);
 }
 
 void emit_reduction(LowerCall& call, const Reduction& r) {
-  const bool vector = loads_by_four(call, r.split, {r.in});
+  const Loads loads = loads_of(call, r);
   const Combine combine = combine_for(call, r.in, r.out, r.kind, r.dtype, false);
-  const RowPlan plan = plan_streaming(r.split, vector, combine.may_cut);
-  if (plan.chunks == 1) return emit_pass(call, r, plan, vector, r.split.cols);
+  const RowPlan plan = plan_pass(r.split, loads, combine.may_cut);
+  if (plan.chunks == 1) return emit_pass(call, r, plan, loads, r.split.cols);
 
   Reduction first = r, second = r;
-  first.out = call.temporary(combine.partial, {plan.rows()});
+  first.out = call.temporary(combine.partial, {r.split.outer * plan.chunks * r.split.inner});
   if (r.kind == ReduceKind::kMean) first.kind = ReduceKind::kSum;
-  emit_pass(call, first, plan, vector, r.split.cols);
+  emit_pass(call, first, plan, loads, r.split.cols);
   second.in = LowerCall::reading(first.out);
   second.split.cols = plan.chunks;
-  const bool by_four = loads_by_four(call, second.split, {second.in});
-  emit_pass(call, second, plan_streaming(second.split, by_four, false), by_four, r.split.cols);
+  const Loads second_loads = loads_of(call, second);
+  emit_pass(call, second, plan_pass(second.split, second_loads, false), second_loads, r.split.cols);
 }
 
 bool reduce_supports(const LowerSignature& s, const Device&) {

@@ -57,7 +57,18 @@ struct Reduction {
 };
 void emit_reduction(LowerCall& call, const Reduction& reduction);
 // Its first pass alone: a sum or product per chunk of the plan.
-void emit_reduced_chunks(LowerCall& call, const Reduction& reduction, const RowPlan& plan, bool vector);
+void emit_reduced_chunks(LowerCall& call, const Reduction& reduction, const RowPlan& plan);
+
+// Index of the largest or smallest element along the middle axis; NaN has the key `nan_key` (kernels/key.wgsl).
+struct ArgSearch {
+  Operand in, out;
+  DType dtype = DType::F32;
+  AxisSplit split{};
+  bool largest = true;
+  uint32_t nan_key = UINT32_MAX;
+  bool extent_safe = false;
+};
+void emit_arg(LowerCall& call, const ArgSearch& search);
 
 // kernels/combine.wgsl for the elements of an operand: the kernel's part of the key, and the bits of what changes
 // nothing.

@@ -4,7 +4,6 @@
 
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/rows.h"
-#include "wgsl/arg.h"
 #include "wgsl/sample.h"
 
 namespace rlx::webgpu {
@@ -24,17 +23,8 @@ void lower_sample(LowerCall& call) {
   const bool safe = logits.rank() > 1;
   const std::string element(call.element(in));
   if (attrs.temperature <= 1e-6f || attrs.top_k == 1) {
-    namespace k = wgsl::arg;
-    const RowPlan plan = plan_streaming(split, false, false);
-    call.emit({.kernel = {.kernel = "arg",
-                          .types = {{"E", element}},
-                          .constants = joined(plan.constants(), {{"NAN_KEY", 0u}}),
-                          .includes = row_includes(call, false)},
-               .operands = {in, out},
-               .params = {plan.params<k::Params>(), {&k::Params::rows}},
-               .grid = plan.grid(),
-               .extent_safe = safe},
-              "argmax");
+    // NaN is the smallest.
+    emit_arg(call, {.in = in, .out = out, .dtype = logits.dtype, .split = split, .nan_key = 0, .extent_safe = safe});
     return;
   }
   namespace k = wgsl::sample;

@@ -54,7 +54,7 @@ void lower_scan(LowerCall& call) {
     const Operand sums = call.temporary(partial, {plan.rows()}), starts = call.temporary(partial, {plan.rows()});
     emit_reduced_chunks(
         call, {.in = in, .out = sums, .kind = s.kind, .dtype = x.dtype, .split = split, .extent_safe = s.extent_safe},
-        plan, false);
+        plan);
     Scan of_sums = s;
     of_sums.in = of_sums.starts = LowerCall::reading(sums);
     of_sums.out = starts;

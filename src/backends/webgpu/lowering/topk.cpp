@@ -33,13 +33,8 @@ KernelKey with_keys(const LowerCall& call, std::string kernel, Operand in, DType
 
 }  // namespace
 
-void lower_arg(LowerCall& call) {
-  const TensorType& x = call.input_type(0);
-  const int64_t axis = normalize_axis(call.attrs<ops::ArgmaxAttrs>().axis, x.rank());
-  const AxisSplit split = split_at(x.shape, axis);
-  const bool largest = &call.op() == &ops::argmax;
-  const Operand in = call.read(0), out = call.write(0);
-  const RowPlan plan = plan_streaming(split, false, true);
+void emit_arg(LowerCall& call, const ArgSearch& s) {
+  const RowPlan plan = plan_streaming(s.split, false, true);
   const auto emit = [&](KernelKey key, const RowPlan& rows, Operand from, Operand to) {
     namespace k = wgsl::arg;
     static_assert(sizeof(k::Params) == sizeof(wgsl::arg_chunks::Params) &&
@@ -50,16 +45,30 @@ void lower_arg(LowerCall& call) {
                .operands = {from, to},
                .params = {rows.params<k::Params>(), {&k::Params::rows}},
                .grid = rows.grid(),
-               .extent_safe = axis > 0});
+               .extent_safe = s.extent_safe},
+              s.largest ? "argmax" : "argmin");
   };
-  if (plan.chunks == 1) {
-    emit(with_keys(call, "arg", in, x.dtype, largest), plan, in, out);
-    return;
-  }
+  const auto arg_key = [&](std::string kernel) {
+    KernelKey key = with_keys(call, std::move(kernel), s.in, s.dtype, s.largest);
+    if (is_float(s.dtype)) key.constants.emplace_back("NAN_KEY", s.nan_key);
+    return key;
+  };
+  if (plan.chunks == 1) return emit(arg_key("arg"), plan, s.in, s.out);
   const Operand parts = call.temporary(Storage::kC64, {plan.rows()});  // a key and an index: two words
-  emit(with_keys(call, "arg_chunks", in, x.dtype, largest), plan, in, parts);
-  emit({.kernel = "arg_merge"}, plan_streaming({split.outer, plan.chunks, split.inner}, false, false),
-       LowerCall::reading(parts), out);
+  emit(arg_key("arg_chunks"), plan, s.in, parts);
+  emit({.kernel = "arg_merge"}, plan_streaming({s.split.outer, plan.chunks, s.split.inner}, false, false),
+       LowerCall::reading(parts), s.out);
+}
+
+void lower_arg(LowerCall& call) {
+  const TensorType& x = call.input_type(0);
+  const int64_t axis = normalize_axis(call.attrs<ops::ArgmaxAttrs>().axis, x.rank());
+  emit_arg(call, {.in = call.read(0),
+                  .out = call.write(0),
+                  .dtype = x.dtype,
+                  .split = split_at(x.shape, axis),
+                  .largest = &call.op() == &ops::argmax,
+                  .extent_safe = axis > 0});
 }
 
 void lower_topk(LowerCall& call) {
@@ -80,7 +89,7 @@ void lower_topk(LowerCall& call) {
   if (split.cols <= kSorted) {
     namespace k = wgsl::topk;
     KernelKey key = topk_key("topk");
-    const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(split.cols, 64))));
+    const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(split.cols, 16))));
     key.constants.emplace_back("SIZE", size);
     key.constants.emplace_back("WG", std::min(size / 2, RowPlan::kThreads));
     call.emit({.kernel = std::move(key),
@@ -97,7 +106,9 @@ void lower_topk(LowerCall& call) {
   namespace k = wgsl::topk_select;
   KernelKey key = topk_key("topk_select");
   key.constants.emplace_back("SIZE", kSelected);
-  key.constants.emplace_back("WG", RowPlan::kThreads);
+  // A workgroup reads the row several times: as many threads as there are.
+  key.constants.emplace_back(
+      "WG", split.cols > 8192 && call.device().limits().workgroup_threads >= 1024 ? 1024 : RowPlan::kThreads);
   const int64_t blocks = (attrs.k + kSelected - 1) / kSelected;
   call.emit({.kernel = std::move(key),
              .operands = {in, values, ids},
