@@ -29,6 +29,21 @@ enum class Precision {
   kBf16,  // the same, with f32's range and two digits
 };
 
+// Which kernels run ops that have a definition in terms of others.
+enum class KernelDispatch {
+  kNative,  // the device's own
+  kCommon,  // none: the definition runs, to find out whether a fused kernel is at fault
+};
+
+// What is looked at while a graph runs. Reports go to the log, and cost time and memory: every value is kept.
+struct DebugOptions {
+  bool nan_trace = false;   // after each run, the first nodes that hold NaN or an infinity
+  bool dump_nodes = false;  // after each run, every node's largest magnitude and how many elements are not zero
+  int64_t dump_limit = 0;   // the first nodes only; 0: all
+  int64_t dump_flat = -1;   // and this element of each
+  bool keeps_values() const { return nan_trace || dump_nodes; }
+};
+
 // What only the webgpu device asks for (spec 40).
 struct WebGpuOptions {
   std::string library;  // a WebGPU library's file; empty: wgpu-native, where rlx finds it
@@ -38,8 +53,11 @@ struct WebGpuOptions {
 #else
   bool bounds_checks = true;
 #endif
+  bool schedule_report = false;     // log the steps of each kind and what they take
   bool force_input_upload = false;  // also of inputs that have not changed
   bool skip_readback = false;       // outputs stay on the device, and hold what they held: to time dispatches alone
+  // Loops and branches whose regions do less (operations and bytes) run on the host: each iteration is a round trip.
+  int64_t min_loop_work = 1 << 20;
   // Smaller limits than the device has, to test what large models do; 0: its own.
   int64_t max_binding_bytes = 0, max_buffer_bytes = 0;
 };
@@ -60,6 +78,9 @@ struct CompileOptions {
   bool fusion_report = false;    // log what the passes fused, and why they did not fuse what looks alike
   bool dispatch_report = false;  // log which kernel runs each op, and what falls back to the reference's
   std::string ir_dump;           // a folder: the graph is written there after each pass that changes it
+  std::string trace_file;        // every run is added to it, step by step, for Perfetto or Chrome
+  DebugOptions debug;
+  KernelDispatch kernel_dispatch = KernelDispatch::kNative;
 
   int64_t arena_alignment = 64;
   ScheduleOrder schedule = ScheduleOrder::kBest;
@@ -70,8 +91,10 @@ struct CompileOptions {
 
   // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_PRECISION (f32, f16, bf16),
   // RLX_SKIP_PASSES (names with commas between), RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE
-  // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON. The environment is read once
-  // per process.
+  // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
+  // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
+  // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
+  // RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
   static CompileOptions from_environment();
 };
 
@@ -154,6 +177,16 @@ struct RunOptions {
   std::vector<StepTrace>* trace = nullptr;  // takes an entry for each step that runs, in that order
 };
 
+// Where a run stops being finite.
+struct NonFiniteNode {
+  std::string node, op, origin;
+  int64_t element = 0;  // the first of them, by flat index
+  double value = 0;
+  int64_t count = 0;             // how many
+  std::string last_finite_node;  // of floats, before it; may be empty
+  double last_finite_low = 0, last_finite_high = 0;
+};
+
 // A compiled graph with its weights and states.
 //
 // Threads: an Executable may be used from any thread, but by one at a time (a second one gets an Error, not a race).
@@ -202,6 +235,10 @@ class Executable {
 
   // An executable of its own with the same weights and copies of states and handles.
   Executable clone() const;
+
+  // What a run with these inputs would compute: the first node, in the order of the optimized graph, that holds NaN or
+  // an infinity; nullopt when all are finite. States stay as they are.
+  std::optional<NonFiniteNode> debug_first_nan_node(const NamedTensors& inputs) const;
 
   const Graph& graph() const;            // as compile() was given it
   const Graph& optimized_graph() const;  // as the passes have left it, before sizes were bound

@@ -51,6 +51,20 @@ Precision parse_precision(std::string_view name, std::string_view value) {
   fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not f32, f16 or bf16."));
 }
 
+KernelDispatch parse_dispatch(std::string_view name, std::string_view value) {
+  if (value == "native") return KernelDispatch::kNative;
+  if (value == "common") return KernelDispatch::kCommon;
+  fail(ErrorKind::kInvalid, str("Environment variable ", name, " is '", value, "', not native or common."));
+}
+
+int64_t parse_count(std::string_view name, std::string_view value) {
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+  require(error == std::errc() && end == value.data() + value.size() && count >= 0, "Environment variable ", name,
+          " is '", value, "', not a number.");
+  return count;
+}
+
 struct Switch {
   std::string_view name;
   void (*apply)(CompileOptions&, std::string_view name, std::string_view value);
@@ -65,6 +79,8 @@ constexpr Switch kSwitches[] = {
     {"RLX_FUSION_REPORT",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.fusion_report = parse_switch(n, v); }},
     {"RLX_IR_DUMP", [](CompileOptions& o, std::string_view, std::string_view v) { o.ir_dump = v; }},
+    {"RLX_KERNEL_DISPATCH",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.kernel_dispatch = parse_dispatch(n, v); }},
     {"RLX_NO_IN_PLACE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.in_place = !parse_switch(n, v); }},
     {"RLX_NO_REUSE",
@@ -77,12 +93,23 @@ constexpr Switch kSwitches[] = {
     {"RLX_SKIP_PASSES",
      [](CompileOptions& o, std::string_view, std::string_view v) { o.skip_passes = parse_names(v); }},
     {"RLX_THREADS", [](CompileOptions& o, std::string_view n, std::string_view v) { o.threads = parse_threads(n, v); }},
+    {"RLX_TRACE_PERFETTO", [](CompileOptions& o, std::string_view, std::string_view v) { o.trace_file = v; }},
     {"RLX_WEBGPU_ADAPTER", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.adapter = v; }},
     {"RLX_WEBGPU_LIBRARY", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.library = v; }},
     {"RLX_WGPU_BOUNDS_CHECKS",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.bounds_checks = parse_switch(n, v); }},
+    {"RLX_WGPU_DUMP_FLAT",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.dump_flat = parse_count(n, v); }},
+    {"RLX_WGPU_DUMP_NODES",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.dump_nodes = parse_switch(n, v); }},
+    {"RLX_WGPU_DUMP_NODES_LIMIT",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.dump_limit = parse_count(n, v); }},
     {"RLX_WGPU_FORCE_INPUT_UPLOAD", [](CompileOptions& o, std::string_view n,
                                        std::string_view v) { o.webgpu.force_input_upload = parse_switch(n, v); }},
+    {"RLX_WGPU_NAN_TRACE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.nan_trace = parse_switch(n, v); }},
+    {"RLX_WGPU_SCHEDULE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.schedule_report = parse_switch(n, v); }},
     {"RLX_VERIFY_PLAN",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <unordered_map>
 
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
 #include "runtime/device_program.h"
+#include "runtime/inspect.h"
+#include "runtime/trace_file.h"
 
 namespace rlx {
 
@@ -113,6 +116,13 @@ struct Executable::Impl {
   bool extent_honoured = true;
   RunStats stats;
   std::atomic<bool> busy = false;
+  bool is_probe = false;               // its values are looked at by who made it
+  const int64_t track = next_track();  // in trace files
+
+  static int64_t next_track() {
+    static std::atomic<int64_t> next = 0;
+    return ++next;
+  }
 
   // One thread at a time.
   class Guard {
@@ -152,7 +162,15 @@ struct Executable::Impl {
         if (!states[i]) states[i] = program->read_state(i);
     if (program) pull_fed_handles();
     progress("planning the program", -1);
-    std::unique_ptr<DeviceProgram> next = backend->compile(optimized->graph, manifest, sizes, options);
+    std::unique_ptr<DeviceProgram> next;
+    if (options.debug.keeps_values()) {  // every value is an output, behind those that were asked for
+      const Graph watched = with_watched_outputs(optimized->graph);
+      Manifest all = manifest;
+      all.outputs = manifest_of(watched).outputs;
+      next = backend->compile(watched, all, sizes, options);
+    } else {
+      next = backend->compile(optimized->graph, manifest, sizes, options);
+    }
     if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next->plan()));
     const DimBinding complete = graph->symbols().complete(sizes);
     for (size_t i = 0; i < params.size(); ++i)
@@ -265,9 +283,54 @@ struct Executable::Impl {
       }
       input_set[i] = true;
     }
-    program->run(trace, wanted);
+    if (options.trace_file.empty() && !options.debug.keeps_values())
+      program->run(trace, wanted);
+    else
+      run_watched(trace);
     ++stats.runs;
     if (!extent_honoured) ++stats.full_extent_runs;
+  }
+
+  const Tensor& watched_value(size_t i) const { return program->output(manifest.outputs.size() + i); }
+
+  void run_watched(std::vector<StepTrace>* trace) {
+    std::vector<StepTrace> own;
+    if (trace == nullptr) trace = &own;
+    const size_t before = trace->size();
+    const auto now_ns = [] {
+      const auto now = std::chrono::steady_clock::now().time_since_epoch();
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    };
+    const int64_t begin_ns = now_ns();
+    program->run(options.trace_file.empty() && trace == &own ? nullptr : trace, nullptr);
+    if (!options.trace_file.empty())
+      append_trace(options.trace_file, track, options.device, begin_ns, now_ns(), std::span(*trace).subspan(before));
+    const auto value = [&](size_t i) -> const Tensor& { return watched_value(i); };
+    if (options.debug.dump_nodes) log(LogLevel::kReport, nodes_text(optimized->graph, value, options.debug));
+    if (!options.debug.nan_trace || is_probe) return;
+    if (const std::string text = nan_text(optimized->graph, value); !text.empty()) log(LogLevel::kReport, text);
+  }
+
+  // An executable of its own, with the same weights and copies of states and handles.
+  std::unique_ptr<Impl> copy(const CompileOptions& with) {
+    auto out = std::make_unique<Impl>();
+    out->graph = graph;
+    out->optimized = optimized;
+    out->options = with;
+    out->backend = backend;
+    out->manifest = manifest;
+    out->deferred = deferred;
+    out->params = params;  // the bytes are shared
+    out->feeds = feeds;
+    out->extent = extent;
+    if (program) pull_fed_handles();
+    for (const auto& h : handles) out->handles.push_back(h ? std::optional(h->clone()) : std::nullopt);
+    out->pending_states = pending_states;
+    if (program) {
+      for (size_t i = 0; i < out->pending_states.size(); ++i) out->pending_states[i] = program->read_state(i);
+      out->compile_for(*binding);
+    }
+    return out;
   }
 };
 
@@ -423,24 +486,23 @@ void Executable::set_active_extent(int64_t actual, int64_t upper) {
 
 Executable Executable::clone() const {
   const Impl::Guard guard(*impl_);
-  auto copy = std::make_unique<Impl>();
-  copy->graph = impl_->graph;
-  copy->optimized = impl_->optimized;
-  copy->options = impl_->options;
-  copy->backend = impl_->backend;
-  copy->manifest = impl_->manifest;
-  copy->deferred = impl_->deferred;
-  copy->params = impl_->params;  // the bytes are shared
-  copy->feeds = impl_->feeds;
-  copy->extent = impl_->extent;
-  if (impl_->program) impl_->pull_fed_handles();
-  for (const auto& h : impl_->handles) copy->handles.push_back(h ? std::optional(h->clone()) : std::nullopt);
-  copy->pending_states = impl_->pending_states;
-  if (impl_->program) {
-    for (size_t i = 0; i < copy->pending_states.size(); ++i) copy->pending_states[i] = impl_->program->read_state(i);
-    copy->compile_for(*impl_->binding);
+  return Executable(impl_->copy(impl_->options));
+}
+
+std::optional<NonFiniteNode> Executable::debug_first_nan_node(const NamedTensors& inputs) const {
+  std::unique_ptr<Impl> probe;
+  {
+    const Impl::Guard guard(*impl_);
+    CompileOptions options = impl_->options;
+    options.debug = {.nan_trace = true};
+    options.trace_file.clear();
+    probe = impl_->copy(options);
+    probe->is_probe = true;
   }
-  return Executable(std::move(copy));
+  std::vector<const Tensor*> given(probe->manifest.inputs.size(), nullptr);
+  for (const auto& [name, tensor] : inputs) given[find_port(probe->manifest.inputs, name, "input")] = &tensor;
+  probe->run(given);
+  return first_non_finite(probe->optimized->graph, [&](size_t i) -> const Tensor& { return probe->watched_value(i); });
 }
 
 PlanInfo Executable::plan() const {

@@ -15,6 +15,7 @@ OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const Co
   if (backend.claims == nullptr) return {graph, {}};
   passes::PassContext context;
   context.claims = [&](const passes::Signature& s) {
+    if (options.kernel_dispatch == KernelDispatch::kCommon && s.op.decompose != nullptr) return false;
     return backend.claims(s.op, s.attrs, s.inputs, s.outputs, options);
   };
   context.evaluate = [](const OpDef& op, std::span<const Tensor> inputs, const Attrs& attrs) {
@@ -72,9 +73,14 @@ std::string fusion_text(const CompileReport& report) {
 std::string dispatch_text(const CompileReport& report, const PlanInfo& plan) {
   std::map<std::pair<std::string, std::string>, int64_t> kernels;  // op, kernel
   for (const StepInfo& s : plan.steps) ++kernels[{s.op, s.kernel}];
+  // Beside kernels of a GPU, those of the cpu are the host's.
+  const bool on_gpu = std::any_of(plan.steps.begin(), plan.steps.end(),
+                                  [](const StepInfo& s) { return s.kernel.starts_with("webgpu/"); });
   std::vector<std::vector<std::string>> rows = {{"op", "steps", "path", "kernel"}};
-  for (const auto& [key, n] : kernels)
-    rows.push_back({key.first, str(n), key.second == "reference" ? "host" : "native", key.second});
+  for (const auto& [key, n] : kernels) {
+    const bool on_host = key.second == "reference" || (on_gpu && !key.second.starts_with("webgpu/"));
+    rows.push_back({key.first, str(n), on_host ? "host" : "native", key.second});
+  }
   for (const auto& [op, n] : report.ops_before)
     if (count_of(report.ops_after, op) == 0) rows.push_back({op, str(n), "rewritten", "-"});
   std::sort(rows.begin() + 1, rows.end());

@@ -145,6 +145,7 @@ class WebGpuTest : public testing::Test {
         SCOPED_TRACE(str("webgpu, ", op_.name, " case ", index++, ": (", types, ")"));
         CompileOptions checked{.device = "webgpu", .verify_plan = true, .poison = true};
         checked.webgpu.bounds_checks = true;
+        checked.webgpu.min_loop_work = 0;
         compare(*c, checked, 0);
         CompileOptions trusted{.device = "webgpu"};
         trusted.webgpu.bounds_checks = false;

@@ -4,7 +4,9 @@
 #include "rlx/log.h"
 #include "rlx/ops.h"
 #include "support/expect_error.h"
+#include "support/op_cases.h"
 #include "support/random.h"
+#include "support/random_graph.h"
 #include "webgpu_test.h"
 
 namespace rlx::test {
@@ -153,6 +155,50 @@ TEST_F(ActiveExtentOnWebGpu, StatesNeverSeePaddedRows) {
               Tensor::f32({1, 16, 1, 2}, {2, 4, 6, 8, 10, 12, 14, 16, 2, 4, 2, 4, 0, 0, 0, 0,
                                           0, 0, 0, 0, 0,  0,  0,  0,  0, 0, 0, 0, 0, 0, 0, 0}));
   }
+}
+
+// Rows of a tensor whose outermost axis is the batch; the tensor itself where it has none.
+static Tensor first_rows(const Tensor& t, const Tensor& like) {
+  if (t.sizes() == like.sizes()) return t;
+  return Tensor::borrow(t.dtype(), like.sizes(), t.bytes().first(like.bytes().size())).clone();
+}
+
+// Random graphs at every extent against the oracle on the rows in use alone.
+TEST_F(ActiveExtentOnWebGpu, RandomGraphsGiveWhatTheRowsInUseGive) {
+  int honoured = 0;
+  for_random(40, [&](Rng& rng) {
+    const RandomGraph r =
+        random_graph(rng, {.nodes = 12, .states = false, .regions = false, .symbols = true, .smooth = true});
+    const int64_t actual = rng.integer(1, 3);
+    try {
+      bind(r.graph, {{symbols::kBatch, 4}});
+      bind(r.graph, {{symbols::kBatch, actual}});
+    } catch (const Error&) {  // a size that the symbol is broadcast with is not its own
+      return;
+    }
+    CompileOptions options = webgpu_options(true), oracle_options{.device = "reference"};
+    options.dims = {{symbols::kBatch, 4}};
+    options.bucket_symbol = symbols::kBatch;
+    oracle_options.dims = {{symbols::kBatch, actual}};
+    Executable exe = compile(r.graph, options), oracle = compile(r.graph, oracle_options);
+    for (Executable* e : {&exe, &oracle})
+      for (const Port& p : e->params()) e->set_param(p.name, r.params.at(p.name));
+    std::vector<Tensor> rows;
+    const std::vector<Port> ports = oracle.inputs();
+    for (size_t i = 0; i < r.inputs.size(); ++i)
+      rows.push_back(
+          first_rows(r.inputs[i], Tensor(DType::F32, ports[i].type.shape.bind({{symbols::kBatch, actual}}).sizes())));
+    exe.set_active_extent(actual, 4);
+    const std::span<const Tensor> cut = exe.run_slots(r.inputs);
+    if (exe.stats().full_extent_runs > 0) return;
+    ++honoured;
+    const std::span<const Tensor> expected = oracle.run_slots(rows);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(near(first_rows(cut[i], expected[i]), expected[i], {.rel = 1e-3, .abs = 1e-4, .of_max = 1e-3}))
+          << "output " << i << " at " << actual << " of 4\n"
+          << print(r.graph);
+  });
+  EXPECT_GT(honoured, 3);
 }
 
 }  // namespace rlx::test

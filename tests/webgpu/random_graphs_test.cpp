@@ -55,6 +55,7 @@ void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limit
   const Backend& backend = choose_backend(webgpu_options());
   const Graph optimized = optimize_for(backend, r.graph, webgpu_options()).graph;
   CompileOptions no_passes = webgpu_options(true);
+  no_passes.webgpu.min_loop_work = limited.webgpu.min_loop_work;
   for (const passes::Pass& p : passes::pipeline()) no_passes.skip_passes.emplace_back(p.name);
   Executable all = compile(keep_all(optimized), no_passes);
   std::optional<Executable> planned;
@@ -106,6 +107,7 @@ TEST_F(RandomGraphsOnWebGpu, AnyBufferAndBindingSizeGivesTheSame) {
   Counts counts;
   for_random(30, [&](Rng& rng) {
     CompileOptions limited = webgpu_options(rng.chance(0.5));
+    if (rng.chance(0.5)) limited.webgpu.min_loop_work = 0;
     limited.webgpu.max_binding_bytes = rng.integer(1, 8) * 1024;
     limited.webgpu.max_buffer_bytes = limited.webgpu.max_binding_bytes * rng.integer(1, 4);
     check(rng, {}, limited, counts);

@@ -57,24 +57,15 @@ size_t Dispatches::add(const Step& step, const Dispatch& d) {
 
 // ---- windows ----
 
-uint64_t Dispatches::first_byte(const Operand& operand) const {
-  const ProgramValue& v = program_.values[static_cast<size_t>(operand.value)];
-  return memory_.place(operand.value).offset +
-         static_cast<uint64_t>(operand.first_elem * storage_element_bytes(v.storage, v.type.dtype));
-}
-
 Dispatches::Window Dispatches::window_of(const Operand& operand) const {
   const ProgramValue& v = program_.values[static_cast<size_t>(operand.value)];
   const Place place = memory_.place(operand.value);
   RLX_ASSERT(place.buffer >= 0);
-  const uint64_t first = first_byte(operand);
-  uint64_t bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
-  if (operand.num_elems >= 0)
-    bytes = round_up(static_cast<uint64_t>(operand.num_elems * storage_element_bytes(v.storage, v.type.dtype)), 4);
-  uint64_t end = round_up(first + std::max<uint64_t>(bytes, 16), 16);
+  const auto bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
+  uint64_t end = round_up(place.offset + std::max<uint64_t>(bytes, 16), 16);
   // A write behind the slot must reach the guard to be found out.
-  if (options_.poison && operand.write && operand.num_elems < 0) end = memory_.guard_begin(operand.value) + kGuardBytes;
-  return {place.buffer, first / limits_.binding_alignment * limits_.binding_alignment, end};
+  if (options_.poison && operand.write) end = memory_.guard_begin(operand.value) + kGuardBytes;
+  return {place.buffer, place.offset / limits_.binding_alignment * limits_.binding_alignment, end};
 }
 
 // Which operands must share a binding: a buffer that is written may not be bound twice over the same bytes, and is
@@ -154,7 +145,7 @@ void Dispatches::set_bases(const Dispatch& d, const Pending& pending, const std:
   };
   for (size_t i = 0; i < d.operands.size(); ++i) {
     const size_t own = pending.uses[i].shares >= 0 ? static_cast<size_t>(pending.uses[i].shares) : i;
-    const uint64_t at = first_byte(d.operands[i]) - windows[own].begin;
+    const uint64_t at = memory_.place(d.operands[i].value).offset - windows[own].begin;
     const uint32_t size = element_bytes(facts.bindings[i].element);
     bool has_base = set(facts.bindings[i].name + "_byte_base", at);
     if (at % size == 0) has_base |= set(facts.bindings[i].name + "_base", at / size);

@@ -59,7 +59,6 @@ class Dispatches {
   };
 
   Window window_of(const Operand& operand) const;
-  uint64_t first_byte(const Operand& operand) const;
   void share_bindings(const Dispatch& d, const KernelFacts& facts, std::vector<Window>& windows,
                       std::vector<BindingUse>& uses) const;
   void set_bases(const Dispatch& d, const Pending& pending, const std::vector<Window>& windows,

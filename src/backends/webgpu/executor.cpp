@@ -1,8 +1,10 @@
 #include "backends/webgpu/executor.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
+#include <map>
 
+#include "core/text_table.h"
 #include "rlx/log.h"
 
 namespace rlx::webgpu {
@@ -13,7 +15,8 @@ constexpr uint64_t kSmallInputBytes = 64 << 10;  // compared with what was uploa
 
 }  // namespace
 
-WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options)
+WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
+                             Commands* parent)
     : device_(std::move(device)),
       api_(device_->api()),
       options_(options),
@@ -22,7 +25,8 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       plan_(plan::make_plan(program_.problem, plan_options_for(limits_, options_))),
       memory_(*device_, limits_, program_, plan_, options_),
       dispatches_(*device_, limits_, program_, memory_, options_),
-      commands_(*device_, stats_),
+      commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
+      nested_(parent != nullptr),
       uploads_(*device_, program_, memory_, stats_),
       readback_(*device_, program_, memory_, stats_),
       inputs_(program_.manifest.inputs.size()),
@@ -30,6 +34,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       param_changed_(program_.manifest.params.size(), true),
       host_(program_.values.size()) {
   stats_.buffers += memory_.count();
+  if (nested_) options_.webgpu.skip_readback = false;  // of predicates
   for (size_t v = 0; v < program_.values.size(); ++v)
     if (program_.values[v].source == Source::kInput)
       inputs_[static_cast<size_t>(program_.values[v].index)].value = static_cast<int32_t>(v);
@@ -49,12 +54,59 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   }
   if (options_.poison) make_poison();
   device_->check("preparing the program");
+  if (options_.webgpu.schedule_report && !nested_) log(LogLevel::kReport, schedule_text());
+}
+
+std::string WebGpuProgram::schedule_text() const {
+  std::map<std::string, int64_t> counts;
+  int64_t host = 0;
+  for (const Step& s : program_.steps) {
+    ++counts[s.name];
+    host += std::holds_alternative<HostCall>(s.work) ? 1 : 0;
+  }
+  const auto mib = [](int64_t bytes) { return std::round(static_cast<double>(bytes) / (1 << 20) * 1000) / 1000; };
+  std::string out =
+      str("schedule: ", program_.steps.size(), " steps, ", host, " on the host, ", program_.static_steps.size(),
+          " once; arena ", mib(plan_.arena_bytes), " MiB, inputs, outputs and states ", mib(plan_.persistent_bytes),
+          " MiB; fft: ", counts["fft"], " on the GPU, ", counts["fft_host"], " on the host\n");
+  std::erase_if(counts, [](const auto& c) { return c.second == 0; });
+  std::vector<std::vector<std::string>> rows = {{"step", "count"}};
+  for (const auto& [name, n] : counts) rows.push_back({name, str(n)});
+  return out + table_text(rows);
 }
 
 WebGpuProgram::ReadyStep WebGpuProgram::ready(Step& step) {
   ReadyStep r{.step = &step};
   if (const auto* d = std::get_if<Dispatch>(&step.work)) r.dispatch = static_cast<int64_t>(dispatches_.add(step, *d));
+  if (const auto* loop = std::get_if<Loop>(&step.work)) {
+    r.loop = static_cast<int64_t>(loops_.size());
+    loops_.push_back({.loop = loop});
+    size_t outputs = 0;
+    for (const auto& region : loop->regions) {
+      outputs = std::max(outputs, region->outputs.size());
+      loops_.back().regions.push_back(
+          std::make_unique<WebGpuProgram>(std::move(*region), device_, options_, &commands_));
+    }
+    loops_.back().nothing.assign(outputs, false);
+  }
   return r;
+}
+
+DeviceStats WebGpuProgram::device_stats() const {
+  DeviceStats sum = stats_;
+  for (const ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) {
+      const DeviceStats s = region->device_stats();
+      sum.submits += s.submits;
+      sum.dispatches += s.dispatches;
+      sum.host_steps += s.host_steps;
+      sum.bytes_up += s.bytes_up;
+      sum.bytes_down += s.bytes_down;
+      sum.parameter_writes += s.parameter_writes;
+      sum.pipelines += s.pipelines;
+      sum.buffers += s.buffers;
+    }
+  return sum;
 }
 
 // ---- what the runtime sets ----
@@ -68,6 +120,11 @@ void WebGpuProgram::set_param(size_t index, const Tensor& value) {
       if (auto* h = std::get_if<HostCall>(&r.step->work))
         for (const auto& [to, from] : h->params)
           if (from == index) h->program->set_param(to, value);
+  const std::string& name = program_.manifest.params[index].name;
+  for (const ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions)
+      for (size_t i = 0; i < region->params_.size(); ++i)
+        if (region->program_.manifest.params[i].name == name) region->set_param(i, value);
 }
 
 void WebGpuProgram::set_input(size_t index, const Tensor& value) {
@@ -185,9 +242,13 @@ StepInfo WebGpuProgram::describe(const Step& step) const {
     for (const Operand& o : d->operands)
       if (o.write && v < 0) v = o.value;
     kernel = str("webgpu/", d->kernel.kernel);
+  } else if (const auto* h = std::get_if<HostCall>(&step.work)) {
+    v = h->outputs.front();
+    kernel = h->kernel;
   } else {
-    v = std::get<HostCall>(step.work).outputs.front();
-    kernel = std::get<HostCall>(step.work).kernel;
+    for (const int32_t out : std::get<Loop>(step.work).outputs)
+      if (out >= 0 && v < 0) v = out;
+    kernel = "webgpu/loop";
   }
   const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
   return {step.node, step.origin,   std::string(step.op->name),

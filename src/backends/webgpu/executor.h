@@ -11,7 +11,9 @@ namespace rlx::webgpu {
 
 class WebGpuProgram : public DeviceProgram {
  public:
-  WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options);
+  // `parent`: of a region: its commands join those of the program it is in.
+  WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
+                Commands* parent = nullptr);
 
   void set_param(size_t index, const Tensor& value) override;
   void set_input(size_t index, const Tensor& value) override;
@@ -23,13 +25,19 @@ class WebGpuProgram : public DeviceProgram {
   Tensor read_state(size_t index) override;
   void set_state(size_t index, const Tensor& tensor) override;
   PlanInfo plan() const override;
-  DeviceStats device_stats() const override { return stats_; }
+  DeviceStats device_stats() const override;
 
  private:
-  // A step of a schedule: a dispatch, or a host call of the program.
+  // A step of a schedule: a dispatch, a loop, or a host call of the program.
   struct ReadyStep {
     Step* step = nullptr;
     int64_t dispatch = -1;  // index in dispatches_
+    int64_t loop = -1;      // index in loops_
+  };
+  struct ReadyLoop {
+    const Loop* loop;
+    std::vector<std::unique_ptr<WebGpuProgram>> regions;
+    std::vector<bool> nothing;  // no output of a region is read back
   };
   struct Input {
     int32_t value = -1;
@@ -60,6 +68,7 @@ class WebGpuProgram : public DeviceProgram {
   int64_t elements(int32_t v) const { return value(v).type.shape.num_elements(); }
   int32_t root(int32_t v) const { return plan::root_of(program_.problem, v).value; }
   StepInfo describe(const Step& step) const;
+  std::string schedule_text() const;
 
   // executor.cpp
   ReadyStep ready(Step& step);
@@ -84,6 +93,17 @@ class WebGpuProgram : public DeviceProgram {
   void take(const EndCopy& copy, Tensor tensor);
   void submit();
   void name_faulty_step(Error& error);
+
+  // loop.cpp
+  void copy_between(const WebGpuProgram& from_program, int32_t from, const WebGpuProgram& to_program, int32_t to,
+                    int64_t row_of_from, int64_t row_of_to);
+  void give(int32_t from, WebGpuProgram& region, size_t input, int64_t row);
+  bool is_true(int32_t v);
+  void run_loop(ReadyLoop& ready);
+  void run_if(ReadyLoop& ready);
+  void run_while(ReadyLoop& ready);
+  void run_scan(ReadyLoop& ready);
+  bool is_used(int32_t v) const;
 
   // poison.cpp
   void make_poison();
@@ -114,11 +134,14 @@ class WebGpuProgram : public DeviceProgram {
   DeviceStats stats_;
   Memory memory_;
   Dispatches dispatches_;
-  Commands commands_;
+  std::optional<Commands> own_commands_;
+  Commands& commands_;
+  bool nested_;
   Uploads uploads_;
   Readback readback_;
 
   std::vector<ReadyStep> static_ready_, ready_;
+  std::vector<ReadyLoop> loops_;
   std::vector<Input> inputs_;
   std::vector<Tensor> params_;
   std::vector<bool> param_changed_;

@@ -7,7 +7,9 @@
 #include "backends/cpu/table.h"
 #include "backends/host/program.h"
 #include "backends/reference/table.h"
+#include "backends/webgpu/lower_loop.h"
 #include "backends/webgpu/memory.h"
+#include "backends/webgpu/split_weights.h"
 #include "ops/cost.h"
 #include "rlx/ops/leaves.h"
 #include "wgsl/unpack.h"
@@ -83,12 +85,13 @@ const LoweringRow* find_lowering(const LowerSignature& signature, const Device& 
 class Lowering {
  public:
   Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, const DimBinding& binding,
-           const Device& device, const CompileOptions& options)
+           const Device& device, const CompileOptions& options, bool nested)
       : symbolic_(symbolic),
         bound_(bound),
         binding_(binding),
         device_(device),
         options_(options),
+        nested_(nested),
         used_(host::used_values(bound)) {
     program_.manifest = manifest;
     program_.bucket = find_bucket();
@@ -104,9 +107,10 @@ class Lowering {
   Program run() {
     choose_places();
     for (size_t i = 0; i < bound_.nodes().size(); ++i) lower_node(i);
-    for (const Output& o : bound_.outputs()) program_.outputs.push_back(value_.at(o.value));
+    for (const Output& o : bound_.outputs())
+      program_.outputs.push_back(nested_ ? plain(value_.at(o.value)) : value_.at(o.value));
     for (const StateUpdate& u : bound_.updates())
-      program_.updates.push_back({value_.at(u.state), copyable(value_.at(u.value), value_.at(u.state))});
+      program_.updates.push_back({value_.at(u.state), plain(value_.at(u.value))});
     for (const int32_t v : program_.outputs) program_.problem.outputs.push_back(v);
     program_.problem.updates = program_.updates;
     pin_outputs();
@@ -229,7 +233,7 @@ class Lowering {
 
  private:
   using PortIndex = std::unordered_map<std::string, int32_t>;
-  enum class Place : uint8_t { kSkip, kLeaf, kView, kDevice, kHost };
+  enum class Place : uint8_t { kSkip, kLeaf, kView, kDevice, kLoop, kHost };
 
   Storage computed_storage(DType dtype) const {
     switch (dtype) {
@@ -255,7 +259,8 @@ class Lowering {
     if (!on_device_.contains(find_group(id))) return Storage::kHost;
     const Storage computed = computed_storage(dtype);
     const bool small = size_of(dtype) < 4 && dtype != DType::F16;
-    const bool given = source == Source::kInput || source == Source::kParam || source == Source::kConstant;
+    const bool given =
+        (source == Source::kInput && !nested_) || source == Source::kParam || source == Source::kConstant;
     if (small && given && !(dtype == DType::BF16 && source == Source::kInput)) return Storage::kPacked;
     return computed;
   }
@@ -318,10 +323,19 @@ class Lowering {
         continue;
       }
       places_[i] = rows_[i] ? Place::kDevice : Place::kHost;
+      if (auto loop = node.attrs.graphs().empty() ? std::nullopt : lower_loop(node, device_, options_)) {
+        places_[i] = Place::kLoop;
+        loops_.emplace(i, std::move(*loop));
+      }
     }
     for (const StateUpdate& u : bound_.updates()) unite(u.state, u.value);
+    if (nested_) {
+      for (const Node& node : nodes)
+        if (node.op == &ops::input || node.op == &ops::state) on_device_.insert(find_group(node.results[0].id));
+      for (const Output& o : bound_.outputs()) on_device_.insert(find_group(o.value));
+    }
     for (size_t i = 0; i < nodes.size(); ++i) {
-      if (places_[i] != Place::kDevice) continue;
+      if (places_[i] != Place::kDevice && places_[i] != Place::kLoop) continue;
       for (const ValueId id : nodes[i].inputs) on_device_.insert(find_group(id));
       for (const Result& r : nodes[i].results) on_device_.insert(find_group(r.id));
     }
@@ -359,11 +373,12 @@ class Lowering {
     return params;
   }
 
-  // A new state as its state stores it, at a place from which words can be copied.
-  int32_t copyable(int32_t v, int32_t state) {
+  // An element in each place, the first at a multiple of four bytes: what can be copied to where a step puts its
+  // results.
+  int32_t plain(int32_t v) {
+    if (value(v).storage == Storage::kPacked) return unpacked(v);
     if (value(v).storage == Storage::kHost || value(v).type.shape.num_elements() == 0) return v;
-    if (value(v).storage == value(state).storage && view_offset_bytes(v) % 4 == 0) return v;
-    return unpack(v);
+    return view_offset_bytes(v) % 4 == 0 ? v : unpack(v);
   }
 
   // ---- nodes ----
@@ -465,6 +480,10 @@ class Lowering {
     }
     if (all_empty) return;  // nothing to compute
     const std::vector<TensorType> types = input_types(node);
+    if (places_[index] == Place::kLoop) {
+      add_loop(node, std::move(loops_.at(index)));
+      return;
+    }
     if (row == nullptr) {
       add_host_call(node, symbolic);
       return;
@@ -513,15 +532,37 @@ class Lowering {
     append(std::move(step), node_params_.has_value(), nullptr, false);
   }
 
+  void add_loop(const Node& node, Loop loop) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int32_t v = value_.at(node.inputs[i]);
+      loop.inputs.push_back(loop.kind == Loop::Kind::kIf && i == 0 ? v : plain(v));  // a predicate is the host's
+    }
+    for (const Result& r : node.results) loop.outputs.push_back(used_.contains(r.id) ? value_.at(r.id) : -1);
+    Step step{.work = std::move(loop),
+              .op = node.op,
+              .name = std::string(node.op->name),
+              .node = label_,
+              .origin = node.origin,
+              .graph_node = node_index_};
+    append(std::move(step), node_params_.has_value(), nullptr, false);
+  }
+
   // `node`: whose in-place traits hold, if `in_place`.
   void append(Step step, bool is_static, const Node* node, bool in_place) {
     std::vector<int32_t> reads, writes;
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
-      for (const Operand& o : d->operands) (o.write ? writes : reads).push_back(o.value);
+      for (const Operand& o : d->operands) {  // one may be bound twice, in an optional operand's place
+        auto& list = o.write ? writes : reads;
+        if (std::find(list.begin(), list.end(), o.value) == list.end()) list.push_back(o.value);
+      }
+    } else if (const auto* h = std::get_if<HostCall>(&step.work)) {
+      reads = h->inputs;
+      writes = h->outputs;
     } else {
-      const auto& h = std::get<HostCall>(step.work);
-      reads = h.inputs;
-      writes = h.outputs;
+      const auto& loop = std::get<Loop>(step.work);
+      reads = loop.inputs;
+      std::copy_if(loop.outputs.begin(), loop.outputs.end(), std::back_inserter(writes),
+                   [](int32_t v) { return v >= 0; });
     }
     if (is_static) {
       std::vector<int32_t> params;
@@ -590,11 +631,13 @@ class Lowering {
   const DimBinding& binding_;
   const Device& device_;
   const CompileOptions& options_;
+  bool nested_;
   std::unordered_set<ValueId> used_;
   PortIndex inputs_, params_, states_;
 
   std::vector<Place> places_;                   // by node
   std::vector<const LoweringRow*> rows_;        // by node
+  std::unordered_map<size_t, Loop> loops_;      // by node
   std::unordered_map<ValueId, ValueId> group_;  // views with their roots, states with their new values
   std::unordered_set<ValueId> on_device_;       // groups that a kernel touches
 
@@ -645,17 +688,6 @@ Operand LowerCall::derived(int64_t i, Storage storage, std::vector<int64_t> size
                        lowering_.static_params(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])));
 }
 Operand LowerCall::table(std::span<const uint32_t> words) { return lowering_.add_table(words); }
-Operand LowerCall::part(Operand operand, int64_t first_elem, int64_t num_elems) {
-  return {operand.value, operand.write, operand.first_elem + first_elem, num_elems};
-}
-int64_t LowerCall::max_binding_bytes() const {
-  return static_cast<int64_t>(limits_for(device(), options()).max_binding_bytes);
-}
-int64_t LowerCall::bytes(Operand operand) const {
-  const ProgramValue& v = lowering_.value(operand.value);
-  return operand.num_elems < 0 ? storage_bytes(v.storage, v.type)
-                               : operand.num_elems * storage_element_bytes(v.storage, v.type.dtype);
-}
 int64_t LowerCall::bucket_axis(int64_t i) const { return lowering_.bucket_axis(static_cast<size_t>(i)); }
 Storage LowerCall::storage(Operand operand) const { return lowering_.value(operand.value).storage; }
 bool LowerCall::starts_at_multiple_of(Operand operand, int64_t bytes) const {
@@ -672,17 +704,22 @@ void LowerCall::emit_derived(int64_t i, Dispatch dispatch, std::string_view name
 }
 
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,
-              const CompileOptions& options) {
-  // A fused op that no kernel here runs is run as its definition, whose parts may have one.
+              const CompileOptions& options, bool nested) {
+  const int64_t visible = visible_bytes(limits_for(device, options));
+  const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
+  // A fused op that no kernel here runs, or whose weight no binding holds, is run as its definition, whose parts may
+  // have a kernel.
   Graph primitive = decompose(symbolic, [&](const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
                                             std::span<const TensorType> outputs) {
-    return find_lowering({op, attrs, inputs, outputs}, device) == nullptr;
+    return find_lowering({op, attrs, inputs, outputs}, device) == nullptr ||
+           std::any_of(inputs.begin(), inputs.end(), too_large);
   });
+  primitive = split_large_weights(primitive, device, visible);
   const Graph bound = bind(primitive, binding);
   std::string unbound;
   for (const uint32_t id : bound.dynamic_symbols()) unbound += str(unbound.empty() ? "?" : ", ?", id);
   require(unbound.empty(), "Symbols (", unbound, ") have no size; pass inputs of known sizes or an explicit binding.");
-  Program program = Lowering(primitive, bound, manifest, binding, device, options).run();
+  Program program = Lowering(primitive, bound, manifest, binding, device, options, nested).run();
   program.binding = primitive.symbols().complete(binding);
   program.symbolic = std::move(primitive);
   return program;

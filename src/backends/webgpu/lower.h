@@ -48,14 +48,8 @@ class LowerCall {
   // A table of words that is known now (strides, offsets): uploaded once.
   Operand table(std::span<const uint32_t> words);
   // `operand` as one that is written or read.
-  static Operand reading(Operand operand) { return {operand.value, false, operand.first_elem, operand.num_elems}; }
-  static Operand writing(Operand operand) { return {operand.value, true, operand.first_elem, operand.num_elems}; }
-
-  // A part of a value, in elements of its storage: a kernel that cannot see the whole at once gets one part after the
-  // other. max_binding_bytes() is what it can see; a part's first byte is best a multiple of 256.
-  static Operand part(Operand operand, int64_t first_elem, int64_t num_elems);
-  int64_t max_binding_bytes() const;
-  int64_t bytes(Operand operand) const;
+  static Operand reading(Operand operand) { return {operand.value, false}; }
+  static Operand writing(Operand operand) { return {operand.value, true}; }
 
   Storage storage(Operand operand) const;
   std::string_view element(Operand operand) const { return element_type(storage(operand)); }

@@ -36,11 +36,10 @@ std::string_view element_type(Storage storage);  // f32, f16, i32, u32: of WGSL;
 int64_t storage_bytes(Storage storage, const TensorType& type);
 int64_t storage_element_bytes(Storage storage, DType dtype);
 
-// What a dispatch reads or writes: a value, or a part of it (LowerCall::part).
+// What a dispatch reads or writes.
 struct Operand {
   int32_t value = -1;
   bool write = false;
-  int64_t first_elem = 0, num_elems = -1;  // -1: all
 };
 
 // One axis of a grid: ceil(items / per_group) workgroups. An active one is cut to the active extent.
@@ -94,8 +93,22 @@ struct HostCall {
   std::string kernel;                             // the host kernel's name
 };
 
+// Control flow that stays in the graph: the host drives it, its regions are programs of their own whose carries, which
+// are states there, never leave the device (spec 40, 5.7).
+struct Program;
+struct Loop {
+  enum class Kind : uint8_t { kIf, kWhile, kScan };
+  Kind kind = Kind::kIf;
+  std::vector<std::shared_ptr<Program>> regions;  // then and else; cond and body; body
+  std::vector<int32_t> inputs;                    // values
+  std::vector<int32_t> outputs;                   // by result; -1: nobody uses it
+  int64_t trips = -1;                             // a scan's length, the most iterations of a while; -1: no bound
+  int64_t carries = 0, broadcast = 0;             // a scan's operands: then rows of stacks
+  std::vector<int64_t> kept;                      // the iterations after which a scan keeps its first carry
+};
+
 struct Step {
-  std::variant<Dispatch, HostCall> work;
+  std::variant<Dispatch, HostCall, Loop> work;
   const OpDef* op = nullptr;
   std::string name;  // the step's: the op's, or what the lowering calls it
   std::string node, origin;
@@ -132,8 +145,9 @@ struct Program {
   std::optional<uint32_t> bucket;  // the symbol whose rows an active extent counts
 };
 
+// `nested`: a region of a Loop, whose inputs and outputs are on the device, an element in each place.
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,
-              const CompileOptions& options);
+              const CompileOptions& options, bool nested = false);
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
                                             const CompileOptions& options);

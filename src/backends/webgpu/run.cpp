@@ -79,6 +79,10 @@ void WebGpuProgram::run_step(ReadyStep& r) {
 }
 
 void WebGpuProgram::execute(ReadyStep& r) {
+  if (r.loop >= 0) {
+    run_loop(loops_[static_cast<size_t>(r.loop)]);
+    return;
+  }
   if (r.dispatch < 0) {
     run_on_host(std::get<HostCall>(r.step->work));
     return;
@@ -253,7 +257,7 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   if (is_traced_) read_timestamps();
   readback_.encode(commands_);
   encode_end_copies();
-  submit();
+  if (!nested_ || !readback_.empty()) submit();
   if (!readback_.empty()) {
     readback_.map();
     if (options_.poison && !guarded_.empty()) check_guards();

@@ -39,11 +39,9 @@ void WebGpuProgram::begin_trace() {
 void WebGpuProgram::run_traced(ReadyStep& r) {
   Mark mark{.step = r.step, .once = in_static_, .begin_ns = now_ns()};
   if (r.dispatch < 0 || queries_.empty()) {
-    execute(r);
-    if (r.dispatch >= 0) {  // no clock of its own: the host waits for it
-      submit();
-      device_->wait();
-    }
+    execute(r);  // no clock of its own: the host waits for it
+    submit();
+    device_->wait();
   } else {
     const ReadyDispatch& d = dispatches_[static_cast<size_t>(r.dispatch)];
     if (d.x == 0 || d.y == 0 || d.z == 0) return;
@@ -97,10 +95,7 @@ void WebGpuProgram::end_trace(std::vector<StepTrace>& trace) {
     if (const auto* d = std::get_if<Dispatch>(&m.step->work)) {
       out.bytes = 0;
       for (const Operand& o : d->operands) {
-        const ProgramValue& v = value(o.value);
-        out.bytes +=
-            static_cast<double>(o.num_elems < 0 ? storage_bytes(v.storage, v.type)
-                                                : o.num_elems * storage_element_bytes(v.storage, v.type.dtype));
+        out.bytes += static_cast<double>(storage_bytes(value(o.value).storage, value(o.value).type));
       }
     }
     trace.push_back(std::move(out));

@@ -1,0 +1,115 @@
+// What the switches of spec 40, 6 report.
+#include <cmath>
+
+#include "rlx/log.h"
+#include "rlx/ops.h"
+#include "support/temp_folder.h"
+#include "webgpu_test.h"
+
+namespace rlx::test {
+
+namespace {
+
+// log(x) of a negative number is NaN; what follows spreads it.
+Graph logarithm() {
+  Graph g;
+  const Value x = g.input("x", {{2, 3}, DType::F32}), s = g.state("s", {{2, 3}, DType::F32});
+  const Value y = ops::softmax(x);
+  const Value z = ops::softmax(ops::log(x));
+  g.update(s, s + y);
+  g.output(z, "z");
+  return g;
+}
+
+const Tensor kGood = Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6}), kBad = Tensor::f32({2, 3}, {1, 2, 3, 4, -5, 6});
+
+struct Log {
+  std::string text;
+  Log() {
+    set_log([this](LogLevel level, std::string_view line) {
+      if (level == LogLevel::kReport) text += line;
+    });
+  }
+  ~Log() { set_log({}); }
+};
+
+}  // namespace
+
+using DiagnosticsOnWebGpu = WebGpu;
+
+TEST_F(DiagnosticsOnWebGpu, TheFirstNodeThatIsNotFinite) {
+  for (const char* device : {"webgpu", "cpu", "reference"}) {
+    CompileOptions options = webgpu_options();
+    options.device = device;
+    Executable exe = compile(logarithm(), options);
+    exe.run({{"x", kGood}});
+    const Tensor state = exe.read_state("s");
+    EXPECT_FALSE(exe.debug_first_nan_node({{"x", kGood}}).has_value());
+    const auto found = exe.debug_first_nan_node({{"x", kBad}});
+    ASSERT_TRUE(found.has_value()) << device;
+    EXPECT_EQ(found->op, "log");
+    EXPECT_EQ(found->element, 4);
+    EXPECT_EQ(found->count, 1);
+    EXPECT_TRUE(std::isnan(found->value));
+    EXPECT_FALSE(found->last_finite_node.empty());
+    EXPECT_LE(found->last_finite_low, found->last_finite_high);
+    EXPECT_EQ(exe.read_state("s"), state);  // nothing has happened
+  }
+}
+
+TEST_F(DiagnosticsOnWebGpu, NanTraceAndNodeDumps) {
+  const Log log;
+  CompileOptions options = webgpu_options();
+  options.debug.nan_trace = true;
+  Executable exe = compile(logarithm(), options);
+  const Tensor good = exe.run({{"x", kGood}}).at("z");
+  EXPECT_EQ(log.text, "");
+  exe.run({{"x", kBad}});
+  EXPECT_NE(log.text.find("(log, [2, 3] f32): 1 of 6 elements are not finite, the first at 4; from 1 on: ["),
+            std::string::npos)
+      << log.text;
+  EXPECT_EQ(exe.outputs().size(), 1u);
+
+  options.debug = {.dump_nodes = true, .dump_limit = 2, .dump_flat = 5};
+  Executable dumps = compile(logarithm(), options);
+  EXPECT_EQ(dumps.run({{"x", kGood}}).at("z"), good);
+  EXPECT_NE(log.text.find("largest  not zero  [5]"), std::string::npos) << log.text;
+  EXPECT_NE(log.text.find("[2, 3] f32  6        6         6"), std::string::npos) << log.text;
+}
+
+TEST_F(DiagnosticsOnWebGpu, ScheduleReport) {
+  const Log log;
+  CompileOptions options = webgpu_options();
+  options.webgpu.schedule_report = true;
+  compile(logarithm(), options);
+  EXPECT_NE(log.text.find("0 on the host"), std::string::npos) << log.text;
+  EXPECT_NE(log.text.find("softmax"), std::string::npos) << log.text;
+}
+
+TEST_F(DiagnosticsOnWebGpu, TraceFile) {
+  const TempFolder folder;
+  CompileOptions options = webgpu_options();
+  options.trace_file = folder.path("trace.json");
+  Executable exe = compile(logarithm(), options);
+  exe.run({{"x", kGood}});
+  exe.run({{"x", kGood}});
+  const std::string text = read_whole_file(options.trace_file);
+  EXPECT_TRUE(text.starts_with("[\n{\"name\": \"run\""));
+  const auto count = [&](std::string_view what) {
+    size_t n = 0;
+    for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("\"name\": \"run\""), 2u);
+  EXPECT_EQ(count("\"kernel\": \"webgpu/softmax\""), 4u);
+}
+
+TEST_F(DiagnosticsOnWebGpu, CommonDispatchRunsDefinitions) {
+  Graph g;
+  g.output(ops::fused_swiglu(g.input("x", {{4, 8}, DType::F32})), "y");
+  CompileOptions options = webgpu_options();
+  options.kernel_dispatch = KernelDispatch::kCommon;
+  for (const StepInfo& s : compile(g, options).plan().steps) EXPECT_NE(s.op, "fused_swiglu");
+}
+
+}  // namespace rlx::test

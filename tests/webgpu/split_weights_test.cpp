@@ -1,0 +1,84 @@
+// Weights that exceed what one binding shows (spec 40, 3).
+#include "backends/reference/evaluate.h"
+#include "rlx/ops.h"
+#include "support/expect_error.h"
+#include "support/op_cases.h"
+#include "support/random.h"
+#include "webgpu_test.h"
+
+namespace rlx::test {
+
+namespace {
+
+CompileOptions limited(int64_t binding_bytes) {
+  CompileOptions options = webgpu_options(true);
+  options.webgpu.max_binding_bytes = binding_bytes;
+  return options;
+}
+
+// The graph on a device with small bindings, and on the oracle.
+void compare(const Graph& g, const NamedTensors& inputs, const NamedTensors& params, int64_t binding_bytes) {
+  Executable small = compile(g, limited(binding_bytes)), oracle = compile(g, {.device = "reference"});
+  for (Executable* exe : {&small, &oracle})
+    for (const auto& [name, value] : params) exe->set_param(name, value);
+  const NamedTensors actual = small.run(inputs), expected = oracle.run(inputs);
+  for (const StepInfo& step : small.plan().steps)
+    if (step.op == "matmul") {
+      EXPECT_TRUE(step.kernel.starts_with("webgpu/")) << step.kernel;
+    }
+  for (const auto& [name, value] : expected) {
+    const Tolerance t = value.dtype() == DType::F16 ? kHalf : value.dtype() == DType::BF16 ? kBFloat : kAccumulation;
+    EXPECT_TRUE(near(actual.at(name), value, t)) << name;
+  }
+}
+
+}  // namespace
+
+using LargeWeightsOnWebGpu = WebGpu;
+
+TEST_F(LargeWeightsOnWebGpu, ProductsAreSummedInParts) {
+  Rng rng(3);
+  for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::I32}) {
+    SCOPED_TRACE(str(d));
+    Graph g;
+    const Value x = g.input("x", {{2, 2, 50}, d}), w = g.param("w", {{50, 24}, d});
+    g.output(ops::matmul(x, w), "y");
+    if (is_float(d)) {
+      const Value b = g.param("b", {{24}, d});
+      g.output(ops::relu(ops::matmul(x, w) + b), "z");
+    }
+    NamedTensors params = {{"w", rng.tensor({50, 24}, d)}};
+    if (is_float(d)) params["b"] = rng.tensor({24}, d);
+    compare(g, {{"x", rng.tensor({2, 2, 50}, d)}}, params, 1024);
+  }
+}
+
+TEST_F(LargeWeightsOnWebGpu, TablesAreReadInParts) {
+  Rng rng(4);
+  for (const DType d : {DType::F32, DType::F16}) {
+    Graph g;
+    const Value i = g.input("i", {{2, 7}, DType::I64}), table = g.param("table", {{90, 12}, d});
+    g.output(ops::gather(table, i), "y");
+    Tensor at = rng.integers({2, 7}, -90, 89, DType::I64);
+    at.mutable_values<int64_t>()[3] = 89;
+    compare(g, {{"i", at}}, {{"table", rng.tensor({90, 12}, d)}}, 1024);
+  }
+}
+
+TEST_F(LargeWeightsOnWebGpu, AHeadTiedToItsEmbeddingIsTransposedInParts) {
+  Rng rng(5);
+  Graph g;
+  const Value i = g.input("i", {{6}, DType::I32}), table = g.param("table", {{90, 16}, DType::F32});
+  const Value x = ops::tanh(ops::gather(table, i));
+  g.output(ops::matmul(x, ops::transpose(table, {.perm = {1, 0}})), "logits");
+  compare(g, {{"i", rng.integers({6}, 0, 89)}}, {{"table", rng.tensor({90, 16})}}, 2560);
+}
+
+TEST_F(LargeWeightsOnWebGpu, WhatCannotBeSplitIsSaid) {
+  Graph g;
+  const Value x = g.input("x", {{2, 4}, DType::F32}), w = g.param("w", {{4, 600}, DType::F32});
+  g.output(ops::matmul(x, w), "y");  // a row alone is too long
+  EXPECT_ERROR(compile(g, limited(1024)), kUnsupported, "of param 'w' at once; the GPU binds at most 1024");
+}
+
+}  // namespace rlx::test
