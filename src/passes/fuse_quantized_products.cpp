@@ -184,7 +184,7 @@ class Fuser {
     Product p{&node, *a, *b};
     std::vector<TensorType> types;
     for (size_t i = 0; i < 2; ++i)
-      types.emplace_back(type(node.inputs[i]).shape, type((i == 0 ? p.a : p.b).codes()).dtype);
+      types.push_back({type(node.inputs[i]).shape, type((i == 0 ? p.a : p.b).codes()).dtype});
     if (p.a.zero() || p.b.zero()) types.push_back(p.a.zero() ? type(*p.a.zero()) : TensorType{{}, types[0].dtype});
     if (p.b.zero()) types.push_back(type(*p.b.zero()));
     const bool claimed = conv ? rw_.claims(ops::conv_integer, node.attrs, types)

@@ -1,5 +1,6 @@
 // Rotary positions as models spell them: x * cos + concat(-x2, x1) * sin, where x1 and x2 are the halves of x. One
 // rope, when the halves of cos and of sin are the same: tables of half the width are all it needs.
+#include <cstring>
 #include <unordered_map>
 
 #include "passes/match.h"
@@ -82,13 +83,15 @@ class Recognizer {
 
   // ---- tables
 
-  static bool halves_equal(const Tensor& t) {
-    const int64_t width = t.sizes().back(), half = width / 2;
-    if (t.num_elements() == 0 || is_complex(t.dtype())) return false;
-    for (int64_t row = 0; row < t.num_elements(); row += width)
-      for (int64_t i = 0; i < half; ++i)
-        if (t.at(row + i) != t.at(row + half + i)) return false;
-    return true;
+  // The bytes of the halves of every row are the same.
+  bool halves_equal(ValueId id, const Tensor& t) {
+    const auto [it, is_new] = checked_.emplace(id, true);  // tables are large, and every layer has the same
+    if (!is_new) return it->second;
+    const auto half = static_cast<size_t>(t.sizes().back()) / 2 * size_of(t.dtype());
+    const auto bytes = t.bytes();
+    for (size_t row = 0; row < bytes.size() && it->second; row += 2 * half)
+      it->second = std::memcmp(bytes.data() + row, bytes.data() + row + half, half) == 0;
+    return it->second;
   }
 
   // The operand whose last axis this value's last axis is, entry by entry; nullopt when it is another matter.
@@ -122,11 +125,12 @@ class Recognizer {
   }
 
   // Are the two halves of its last axis the same, whatever the data?
-  bool repeats(ValueId id) const {
+  bool repeats(ValueId id) {
     const Node* node = &rw_.producer(id);
     for (int depth = 0; depth < kMostSteps; ++depth) {
       if (is_doubled(*node)) return true;
-      if (node->op == &ops::constant) return halves_equal(node->attrs.as<ops::ConstantAttrs>().value);
+      if (node->op == &ops::constant)
+        return halves_equal(node->results[0].id, node->attrs.as<ops::ConstantAttrs>().value);
       const auto next = followed(*node);
       if (!next) return false;
       node = &rw_.producer(node->inputs[*next]);
@@ -226,7 +230,8 @@ class Recognizer {
   static constexpr int kMostSteps = 16;
 
   Rewriter& rw_;
-  std::unordered_map<ValueId, ValueId> halves_;  // by old value; looked up only
+  std::unordered_map<ValueId, ValueId> halves_;  // by old value; looked up only, as the next
+  std::unordered_map<ValueId, bool> checked_;    // by constant: are its halves equal?
 };
 
 }  // namespace

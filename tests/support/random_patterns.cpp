@@ -65,6 +65,8 @@ class Patterns {
         &Patterns::quantized,
         &Patterns::rotary_parts,
         &Patterns::rotary_parts,
+        &Patterns::rotary_parts,
+        &Patterns::slices,
     };
     (this->*kAll[integer(0, std::size(kAll) - 1)])();
     return std::move(out_);
