@@ -28,7 +28,9 @@ void expect_same(const Graph& g, const NamedTensors& inputs, const NamedTensors&
     Executable exe = compile(g, options);
     for (const auto& [name, value] : params) exe.set_param(name, value);
     for (const StepInfo& step : exe.plan().steps)
-      if (options.device == "webgpu") EXPECT_TRUE(step.kernel.starts_with("webgpu")) << step.op << " " << step.kernel;
+      if (options.device == "webgpu") {
+        EXPECT_TRUE(step.kernel.starts_with("webgpu")) << step.op << " " << step.kernel;
+      }
     return exe.run(inputs).at("y");
   };
   EXPECT_TRUE(near(run(webgpu_options(true)), run({.device = "reference"}), kAccumulation));
