@@ -1,5 +1,5 @@
 // Random graphs: every node by itself against the oracle, on the operands that the device itself computed; then the
-// planned run against the one that keeps every value, bit for bit, whatever buffers and bindings the device has
+// planned run against the one that keeps every value, whatever buffers and bindings the device has
 // (spec 40, 3: several arena pages, bindings of a few KiB).
 #include <unordered_map>
 
@@ -49,6 +49,9 @@ struct Counts {
   int compared = 0, refused = 0;
 };
 
+// Where a value starts decides between kernels that sum in another order.
+constexpr Tolerance kOtherKernel = {.rel = 1e-4, .of_max = 1e-4};
+
 // `limited`: what the planned run may use.
 void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limited, Counts& counts) {
   const RandomGraph r = random_graph(rng, kind);
@@ -83,10 +86,12 @@ void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limit
     check_nodes(optimized, kept);
     const std::span<const Tensor> actual = planned->run_slots(inputs);
     for (size_t i = 0; i < actual.size(); ++i)
-      EXPECT_EQ(actual[i], kept.at(optimized.outputs()[i].value)) << "run " << run << ", output " << i << "\n"
-                                                                  << print(r.graph);
+      EXPECT_TRUE(near(actual[i], kept.at(optimized.outputs()[i].value), kOtherKernel))
+          << "run " << run << ", output " << i << "\n"
+          << print(r.graph);
     for (const StateUpdate& u : optimized.updates())
-      EXPECT_EQ(planned->read_state(optimized.node_of(u.state).attrs.as<ops::LeafAttrs>().name), kept.at(u.value))
+      EXPECT_TRUE(near(planned->read_state(optimized.node_of(u.state).attrs.as<ops::LeafAttrs>().name),
+                       kept.at(u.value), kOtherKernel))
           << "run " << run << "\n"
           << print(r.graph);
   }

@@ -183,6 +183,7 @@ void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool acti
              .params = {std::move(fields.words), active ? std::vector<uint32_t>{0} : std::vector<uint32_t>{}},
              .grid = unit_grid(n, active),
              .extent_safe = active || is_copy,
+             .own_bound = is_copy,  // the whole cache, whatever rows are added
              .in_place = is_copy,
              .is_copy = is_copy},
             is_copy ? "copy" : "");

@@ -205,7 +205,8 @@ void lower_kv_append(LowerCall& call) {
                                   .per_batch = to_u32(per_batch)},
                         {&k::Params::used}},
              .grid = {.x = {.items = n, .per_group = 256}},
-             .extent_safe = true});
+             .extent_safe = true,
+             .own_bound = call.bucket_axis(1) == normalize_axis(axis, call.input_type(1).rank())});
 }
 
 }  // namespace rlx::webgpu
