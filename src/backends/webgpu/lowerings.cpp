@@ -46,6 +46,7 @@ static const LoweringRow kTable[] = {
     {&ops::cumsum, lower_scan},
     {&ops::cumsum_backward, lower_scan},
     {&ops::custom, lower_gate, gate_supports},
+    {&ops::custom, lower_knn, knn_supports},
     {&ops::decode_float, lower_decode_float},
     {&ops::deform_conv, lower_deform_conv, has_elements},
     {&ops::dequant_gather, lower_dequant_gather},
@@ -95,6 +96,8 @@ static const LoweringRow kTable[] = {
     {&ops::layer_norm_backward, lower_norm_backward},
     {&ops::le, lower_elementwise, elementwise_supports},
     {&ops::log, lower_elementwise, elementwise_supports},
+    {&ops::log_mel, lower_log_mel, has_elements},
+    {&ops::log_mel_backward, lower_log_mel_backward, has_elements},
     {&ops::lt, lower_elementwise, elementwise_supports},
     {&ops::matmul, lower_matmul, matmul_supports},
     {&ops::matmul, lower_matmul_int, matmul_int_supports},
@@ -157,6 +160,7 @@ static const LoweringRow kTable[] = {
     {&ops::tanh, lower_elementwise, elementwise_supports},
     {&ops::topk, lower_topk},
     {&ops::transpose, lower_transpose},
+    {&ops::welch_peaks, lower_welch_peaks, has_elements},
     {&ops::where, lower_elementwise, elementwise_supports},
 };
 // clang-format on

@@ -58,7 +58,11 @@ bool grouped_matmul_supports(const LowerSignature& signature, const Device& devi
 void lower_grouped_matmul(LowerCall& call);
 bool has_elements(const LowerSignature& signature, const Device& device);
 void lower_im2col(LowerCall& call);
+bool knn_supports(const LowerSignature& signature, const Device& device);
+void lower_knn(LowerCall& call);
 void lower_kv_append(LowerCall& call);
+void lower_log_mel(LowerCall& call);
+void lower_log_mel_backward(LowerCall& call);
 bool matmul_supports(const LowerSignature& signature, const Device& device);
 void lower_matmul(LowerCall& call);
 bool matmul_int_supports(const LowerSignature& signature, const Device& device);
@@ -101,5 +105,6 @@ void lower_slice(LowerCall& call);
 void lower_softmax(LowerCall& call);
 void lower_topk(LowerCall& call);
 void lower_transpose(LowerCall& call);
+void lower_welch_peaks(LowerCall& call);
 
 }  // namespace rlx::webgpu

@@ -70,6 +70,16 @@ struct ArgSearch {
 };
 void emit_arg(LowerCall& call, const ArgSearch& search);
 
+// The first k of every row of [outer, cols, inner] in order, with their places; NaN counts as the largest.
+struct Selection {
+  Operand in, values, ids;
+  DType dtype = DType::F32;
+  AxisSplit split{};
+  int64_t k = 0;
+  bool largest = true, extent_safe = false;
+};
+void emit_topk(LowerCall& call, const Selection& selection, std::string_view step = {});  // topk.cpp
+
 // kernels/combine.wgsl for the elements of an operand: the kernel's part of the key, and the bits of what changes
 // nothing.
 struct Combine {

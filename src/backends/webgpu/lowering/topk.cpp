@@ -71,55 +71,65 @@ void lower_arg(LowerCall& call) {
                   .extent_safe = axis > 0});
 }
 
-void lower_topk(LowerCall& call) {
-  const auto& attrs = call.attrs<ops::TopkAttrs>();
-  const TensorType& x = call.input_type(0);
-  const int64_t axis = normalize_axis(attrs.axis, x.rank());
-  const AxisSplit split = split_at(x.shape, axis);
-  const int64_t rows = split.outer * split.inner, results = rows * attrs.k;
-  const Operand in = call.read(0);
-  // Both results in one kernel; what nobody wants goes to a temporary.
-  const Operand values = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {results});
-  const Operand ids = call.wants(1) ? call.write(1) : call.temporary(Storage::kI32, {results});
+void emit_topk(LowerCall& call, const Selection& t, std::string_view step) {
+  const int64_t rows = t.split.outer * t.split.inner;
   const auto topk_key = [&](std::string kernel) {
-    KernelKey key = with_keys(call, std::move(kernel), in, x.dtype, attrs.largest);
-    if (is_float(x.dtype) && !attrs.largest) key.constants.emplace_back("NAN_KEY", 0u);  // the largest comes last
+    KernelKey key = with_keys(call, std::move(kernel), t.in, t.dtype, t.largest);
+    if (is_float(t.dtype) && !t.largest) key.constants.emplace_back("NAN_KEY", 0u);  // the largest comes last
     return key;
   };
-  if (split.cols <= kSorted) {
+  if (t.split.cols <= kSorted) {
     namespace k = wgsl::topk;
     KernelKey key = topk_key("topk");
-    const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(split.cols, 16))));
+    const auto size = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(t.split.cols, 64))));
     key.constants.emplace_back("SIZE", size);
     key.constants.emplace_back("WG", std::min(size / 2, RowPlan::kThreads));
     call.emit({.kernel = std::move(key),
-               .operands = {in, values, ids},
+               .operands = {t.in, t.values, t.ids},
                .params = {k::Params{.rows = to_u32(rows),
-                                    .cols = to_u32(split.cols),
-                                    .inner = to_u32(split.inner),
-                                    .k = to_u32(attrs.k)},
+                                    .cols = to_u32(t.split.cols),
+                                    .inner = to_u32(t.split.inner),
+                                    .k = to_u32(t.k)},
                           {&k::Params::rows}},
                .grid = {.x = {.items = rows, .active = true}},
-               .extent_safe = axis > 0});
+               .extent_safe = t.extent_safe},
+              step);
     return;
   }
   namespace k = wgsl::topk_select;
   KernelKey key = topk_key("topk_select");
   key.constants.emplace_back("SIZE", kSelected);
-  // A workgroup reads the row several times: as many threads as there are.
-  key.constants.emplace_back(
-      "WG", split.cols > 8192 && call.device().limits().workgroup_threads >= 1024 ? 1024 : RowPlan::kThreads);
-  const int64_t blocks = (attrs.k + kSelected - 1) / kSelected;
+  key.constants.emplace_back("WG", RowPlan::kThreads);
+  const int64_t blocks = (t.k + kSelected - 1) / kSelected;
   call.emit({.kernel = std::move(key),
-             .operands = {in, values, ids},
+             .operands = {t.in, t.values, t.ids},
              .params = {k::Params{.rows = to_u32(rows),
-                                  .cols = to_u32(split.cols),
-                                  .inner = to_u32(split.inner),
-                                  .k = to_u32(attrs.k),
+                                  .cols = to_u32(t.split.cols),
+                                  .inner = to_u32(t.split.inner),
+                                  .k = to_u32(t.k),
                                   .blocks = to_u32(blocks)},
                         {&k::Params::rows}},
              .grid = {.x = {.items = rows * blocks, .active = true}},
-             .extent_safe = axis > 0});
+             .extent_safe = t.extent_safe},
+            step);
+}
+
+void lower_topk(LowerCall& call) {
+  const auto& attrs = call.attrs<ops::TopkAttrs>();
+  const TensorType& x = call.input_type(0);
+  const int64_t axis = normalize_axis(attrs.axis, x.rank());
+  const AxisSplit split = split_at(x.shape, axis);
+  const int64_t results = split.outer * split.inner * attrs.k;
+  const Operand in = call.read(0);
+  // Both results in one kernel; what nobody wants goes to a temporary.
+  emit_topk(call, {.in = in,
+                   .values = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {results}),
+                   .ids = call.wants(1) ? call.write(1) : call.temporary(Storage::kI32, {results}),
+                   .dtype = x.dtype,
+                   .split = split,
+                   .k = attrs.k,
+                   .largest = attrs.largest,
+                   .extent_safe = axis > 0});
 }
 
 }  // namespace rlx::webgpu
