@@ -67,6 +67,8 @@ def main():
     args = parser.parse_args()
     list_path = HERE / "unsupported.txt"
     listed = read_list(list_path) if list_path.exists() else {}
+    own_list = HERE / f"unsupported_{args.device}.txt"
+    listed |= read_list(own_list) if own_list.exists() else {}
     wrong, failures, seen = [], {}, set()
     with tempfile.TemporaryDirectory() as temporary:
         light = pathlib.Path(temporary)

@@ -2,6 +2,7 @@
 
 #include <map>
 #include "backends/reference/table.h"
+#include "backends/webgpu/backend.h"
 
 #include "common.h"
 #include "import/onnx/node.h"
@@ -138,12 +139,13 @@ std::string markdown_text() {
       "# Ops\n\n"
       "Written by `rlx ops --markdown` from the op table; do not edit. Attributes show their defaults. \"Oracle\" says "
       "how the reference backend runs the op: its own kernel, the op's exact decomposition, or as a leaf, which needs "
-      "no computation.\n";
+      "no computation. \"Webgpu\" says the same of a GPU: a view is a part of another value's bytes, a loop runs its "
+      "regions on the device, and what runs on the host has a reason.\n";
   for (const auto& [category, ops] : by_category()) {
-    out += str("\n## ", category, "\n\n| op | operands | attributes | oracle | meaning |\n|---|---|---|---|---|\n");
+    out += str("\n## ", category, "\n\n| op | operands | attributes | oracle | webgpu | meaning |\n|---|---|---|---|---|---|\n");
     for (const OpDef* op : ops)
       out += str("| `", op->name, "` | ", operands_text(*op), " | ", cell(attributes_text(*op, true)), " | ",
-                 oracle_name(*op), " | ", cell(op->doc), " |\n");
+                 oracle_name(*op), " | ", cell(webgpu::how_it_runs(*op)), " | ", cell(op->doc), " |\n");
   }
   return out + "\n" + coverage().text() + "\n";
 }
@@ -155,6 +157,7 @@ std::string plain_text() {
     for (const OpDef* op : ops) {
       const std::string attributes = attributes_text(*op, false);
       out += str("  ", op->name, ": ", op->doc, "\n    operands: ", operands_text(*op), "; oracle: ", oracle_name(*op),
+                 "; webgpu: ", webgpu::how_it_runs(*op),
                  attributes.empty() ? std::string() : str("\n    attributes: ", attributes), "\n");
     }
   }
@@ -177,6 +180,7 @@ Json ops_json() {
                       {"max_operands", op->max_inputs == kVariadic ? Json() : Json(op->max_inputs)},
                       {"attributes", attributes},
                       {"oracle", oracle_name(*op)},
+                      {"webgpu", webgpu::how_it_runs(*op)},
                       {"doc", op->doc}});
     }
   const Coverage c = coverage();

@@ -1,6 +1,7 @@
 #include "backends/webgpu/backend.h"
 
 #include "backends/webgpu/lower.h"
+#include "rlx/ops.h"
 
 namespace rlx::webgpu {
 
@@ -49,7 +50,38 @@ std::vector<DeviceDetail> details(const WebGpuOptions& options) {
   return out;
 }
 
+// Ops that no kernel here runs, and why.
+struct HostReason {
+  const OpDef* op;
+  std::string_view why;
+};
+const HostReason kOnHost[] = {
+    {&ops::batched_dense_solve, "elimination is a chain of small steps, and the oracle's pivots are double"},
+    {&ops::dense_solve, "elimination is a chain of small steps, and the oracle's pivots are double"},
+    {&ops::det, "elimination is a chain of small steps, and the oracle's pivots are double"},
+    {&ops::fft, "the kernel is not written yet"},
+    {&ops::gaussian_splat_prepare, "the kernel is not written yet"},
+    {&ops::gaussian_splat_rasterize, "the kernel is not written yet"},
+    {&ops::gaussian_splat_render_backward, "the kernel is not written yet"},
+    {&ops::gru, "the kernel is not written yet"},
+    {&ops::lstm, "the kernel is not written yet"},
+    {&ops::rnn, "the kernel is not written yet"},
+    {&ops::scan_backward, "its region runs once per step on the cpu"},
+};
+
 }  // namespace
+
+std::string how_it_runs(const OpDef& op) {
+  if (op.traits.leaf) return "leaf";
+  for (const LoweringRow& row : lowering_table())
+    if (row.op == &op) return "kernel";
+  if (op.decompose != nullptr) return "decomposition";
+  if (&op == &ops::reshape) return "view";
+  if (&op == &ops::if_ || &op == &ops::while_ || &op == &ops::scan) return "loop";
+  for (const HostReason& r : kOnHost)
+    if (r.op == &op) return str("host: ", r.why);
+  return "host: no reason is stated";
+}
 
 Backend backend() {
   return {

@@ -179,8 +179,9 @@ void emit_depthwise(LowerCall& call, const ConvProblem& c, const ConvOperands& o
                                   .multiplier = to_u32(c.m()),
                                   .stride_h = to_u32(c.stride[1]),
                                   .dilation_h = to_u32(f.dilation_h),
-                                  .pad_h = to_u32(-c.reads[0].at[1]),
-                                  .pad_w = to_u32(-c.reads[0].at[2])},
+                                  // A transposed one may start inside the image: below 0, by its bits.
+                                  .pad_h = static_cast<uint32_t>(static_cast<int32_t>(-c.reads[0].at[1])),
+                                  .pad_w = static_cast<uint32_t>(static_cast<int32_t>(-c.reads[0].at[2]))},
                         {&k::Params::n}},
              .grid = {.x = {.items = n, .per_group = 128, .active = true}},
              .extent_safe = o.extent_safe});

@@ -141,6 +141,10 @@ void emit_chain(LowerCall& call, std::span<const int64_t> inputs, std::vector<in
         by_four && a.reads != Reads::kScalar && a.strides.back() == 1 && call.starts_at_multiple_of(operands[i], 16);
     for (size_t k = 0; k + 1 < rank; ++k) a.vector &= a.strides[k] % 4 == 0;
   }
+  // Operands in one value's bytes may have to share a binding: they are read alike, then.
+  for (size_t i = 0; i < count; ++i)
+    for (size_t j = 0; j < count; ++j)
+      if (call.same_root(operands[i], operands[j]) && !layout.operands[j].vector) layout.operands[i].vector = false;
   const bool strided = std::any_of(layout.operands.begin(), layout.operands.end(),
                                    [](const Access& a) { return a.reads == Reads::kStrided; });
 
