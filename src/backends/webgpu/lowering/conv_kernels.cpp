@@ -41,6 +41,8 @@ constexpr int64_t kDepthwisePer = 4;  // results of a thread
 bool is_depthwise(const ConvProblem& c, const Limits&) {
   if (c.cin_group() != 1 || c.phases() != 1 || c.in[0] != 1 || c.out[0] != 1) return false;
   const Flat f(c);
+  // A transposed convolution reads backwards, and may start inside the image.
+  if (f.dilation_w < 0 || f.dilation_h < 0 || c.reads[0].at[1] > 0 || c.reads[0].at[2] > 0) return false;
   return c.slots <= 64 && (kDepthwisePer - 1) * c.stride[2] + (f.kw - 1) * f.dilation_w < 64;
 }
 
@@ -179,9 +181,8 @@ void emit_depthwise(LowerCall& call, const ConvProblem& c, const ConvOperands& o
                                   .multiplier = to_u32(c.m()),
                                   .stride_h = to_u32(c.stride[1]),
                                   .dilation_h = to_u32(f.dilation_h),
-                                  // A transposed one may start inside the image: below 0, by its bits.
-                                  .pad_h = static_cast<uint32_t>(static_cast<int32_t>(-c.reads[0].at[1])),
-                                  .pad_w = static_cast<uint32_t>(static_cast<int32_t>(-c.reads[0].at[2]))},
+                                  .pad_h = to_u32(-c.reads[0].at[1]),
+                                  .pad_w = to_u32(-c.reads[0].at[2])},
                         {&k::Params::n}},
              .grid = {.x = {.items = n, .per_group = 128, .active = true}},
              .extent_safe = o.extent_safe});
