@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var s = 1.0;
   if (SUM) {
     s = f32(scale[p.scale_base + channel]);
-    if (s < 1.0e-12) { s = 1.0e-12; }
+    if (s < 1.0e-12 && !nan_of(s)) { s = 1.0e-12; }
   }
   var total = 0.0;
   for (var j = start + lane; j < end; j += WG) {

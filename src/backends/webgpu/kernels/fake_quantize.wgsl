@@ -27,7 +27,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let i = id.x + id.y * groups.x * 256u;
   if (i >= p.n) { return; }
   var s = f32(scale[p.scale_base + i / p.inner % p.channels]);
-  if (AT_LEAST && s < 1.0e-12) { s = 1.0e-12; }
+  if (AT_LEAST && s < 1.0e-12 && !nan_of(s)) { s = 1.0e-12; }
   let v = f32(x[p.x_base + i]);
   if (MODE == 0u) {
     var q = round_quotient(v, s);
