@@ -66,6 +66,7 @@ static const LoweringRow kTable[] = {
     {&ops::fake_quantize_backward, lower_fake_quantize_backward},
     {&ops::fake_quantize_lsq, lower_fake_quantize_lsq},
     {&ops::fake_quantize_lsq_backward, lower_fake_quantize_lsq_backward},
+    {&ops::fft, lower_fft},
     {&ops::floor, lower_elementwise, elementwise_supports},
     {&ops::fmod, lower_elementwise, elementwise_supports},
     {&ops::fused_conv_bias_act, lower_fused_conv_bias_act, has_elements},

@@ -38,6 +38,7 @@ void lower_fake_quantize(LowerCall& call);
 void lower_fake_quantize_backward(LowerCall& call);
 void lower_fake_quantize_lsq(LowerCall& call);
 void lower_fake_quantize_lsq_backward(LowerCall& call);
+void lower_fft(LowerCall& call);
 void lower_fused_conv_bias_act(LowerCall& call);
 bool fused_matmul_bias_act_supports(const LowerSignature& signature, const Device& device);
 void lower_fused_matmul_bias_act(LowerCall& call);
