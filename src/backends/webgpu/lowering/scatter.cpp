@@ -100,6 +100,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   return entries;
 }
 
+}  // namespace
+
 void emit_sort(LowerCall& call, Operand entries, int64_t total) {
   namespace k = wgsl::sort_pairs;
   const auto step = [&](uint32_t kind, int64_t size, int64_t distance) {
@@ -116,6 +118,8 @@ void emit_sort(LowerCall& call, Operand entries, int64_t total) {
     step(2, size, 0);
   }
 }
+
+namespace {
 
 // y = x, then the last update of each row.
 void emit_replace(LowerCall& call, Operand entries, Operand x, Operand updates, const Rows& rows) {

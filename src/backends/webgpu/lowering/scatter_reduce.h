@@ -17,4 +17,7 @@ struct ScatterRows {
 void emit_scatter_reduce(LowerCall& call, Operand entries, int64_t total, std::optional<Operand> x, Operand updates,
                          const ScatterRows& rows, ops::ScatterReduction reduction);
 
+// Sorts `total` pairs of words by both: a power of two, at least 1024 (scatter.cpp).
+void emit_sort(LowerCall& call, Operand entries, int64_t total);
+
 }  // namespace rlx::webgpu
