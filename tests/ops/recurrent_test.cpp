@@ -157,6 +157,9 @@ void add_shared(Builder& b, Kind kind, const Attrs& attrs) {
   judged({.hidden = 37}, 1, 9, 20, DType::F32);               // odd widths, one row
   judged({.hidden = 40, .layers = 2, .direction = RecurrentDirection::kBidirectional}, 5, 4, 19, DType::F32);
   judged({.hidden = 33, .carry = true}, 17, 3, 8, DType::BF16);
+  // Wide enough that a backend may spread a step.
+  judged({.hidden = 70, .layers = 2, .direction = RecurrentDirection::kBidirectional, .carry = true}, 2, 3, 5,
+         DType::F32);
   b.add_error(operands(b, {.kind = kind, .hidden = 3}, 2, 4, 5, DType::F32), attrs({.kind = kind, .hidden = 4}),
               "Input weight shape");
   b.add_error(operands(b, {.kind = kind, .hidden = 3}, 2, 4, 5, DType::F32), attrs({.kind = kind, .hidden = 0}),
@@ -200,7 +203,7 @@ OP_CASES(gru) {
       {.hidden_size = 1, .carry = true})
       .expect({Tensor::f32({1, 1, 1}, {std::tanh(0.5f)}), Tensor::f32({1, 1, 1}, {std::tanh(0.5f)})}, kTranscendental);
   add_shared(*this, Kind::kGru, gru_attrs);
-  for (const int64_t hidden : {5, 21})
+  for (const int64_t hidden : {5, 21, 66})
     for (const DType dtype : {DType::F32, DType::F16}) {
       const Stack s = {.kind = Kind::kGru, .hidden = hidden, .layers = 2, .carry = true, .reset_after = false};
       add(operands(*this, s, 3, 4, 6, dtype), gru_attrs(s)).check([s, dtype](const Tensors& in, const Tensors& out) {

@@ -6,7 +6,7 @@ struct Params {
   heads: u32,                   // of q
   kv_heads: u32,
   group: u32,                   // heads / kv_heads
-  seq_q: u32,
+  seq_q: u32,                   // queries and keys to compute: an active extent cuts them
   seq_k: u32,
   head_dim: u32,
   scale: f32,
@@ -16,7 +16,8 @@ struct Params {
   neg_inf: u32,                 // its bits
   has_lse: u32,                 // is it wanted?
   has_lengths: u32,             // are keys in use given?
-  q_batch: u32,                 // strides, in elements; q's hold for y and its gradient
+  lse_seq: u32,                 // strides, in elements: of a head's queries in lse
+  q_batch: u32,                 // q's hold for y and its gradient
   q_head: u32,
   q_seq: u32,
   kv_batch: u32,
@@ -60,5 +61,5 @@ fn query_at(row: u32, b: u32, kv_head: u32) -> u32 {
   return b * p.q_batch + (kv_head * p.group + row % p.group) * p.q_head + (row / p.group) * p.q_seq;
 }
 fn query_index(row: u32, b: u32, kv_head: u32) -> u32 {
-  return (b * p.heads + kv_head * p.group + row % p.group) * p.seq_q + row / p.group;
+  return (b * p.heads + kv_head * p.group + row % p.group) * p.lse_seq + row / p.group;
 }

@@ -14,7 +14,8 @@ const VECTORS = LANES * OWN;
 
 struct Params {
   groups: u32,             // workgroups
-  seq: u32,
+  seq: u32,                // tokens to do
+  seq_stride: u32,         // tokens in a batch
   heads: u32,
   width: u32,
   scale: f32,              // 1 / sqrt(n)
@@ -82,13 +83,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let steps = min(STEPS, p.seq - t0);
     workgroupBarrier();
     for (var n = lane; n < steps * VECTORS; n += WG) {
-      let at = ((b * p.seq + t0 + n / VECTORS) * p.heads + head) * p.width;
+      let at = ((b * p.seq_stride + t0 + n / VECTORS) * p.heads + head) * p.width;
       queries[n] = load_query(at, 4u * (n % VECTORS));
       keys[n] = load_key(at, 4u * (n % VECTORS));
     }
     workgroupBarrier();
     for (var step = 0u; step < steps; step++) {
-      let token = (b * p.seq + t0 + step) * p.heads + head;
+      let token = (b * p.seq_stride + t0 + step) * p.heads + head;
       let decay = exp(f32(gate[p.gate_base + token]));
       let strength = f32(beta[p.beta_base + token]);
       var wanted = 0.0;
@@ -118,7 +119,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       if (at < p.width) {
         var sum = 0.0;
         for (var i = 0u; i < LANES; i++) { sum += outputs[n / COLUMNS * WG + i * COLUMNS + n % COLUMNS]; }
-        y[p.y_base + ((b * p.seq + t0 + n / COLUMNS) * p.heads + head) * p.width + at] = T(sum * p.scale);
+        y[p.y_base + ((b * p.seq_stride + t0 + n / COLUMNS) * p.heads + head) * p.width + at] = T(sum * p.scale);
       }
     }
   }

@@ -12,7 +12,8 @@ const CHANNELS = WG / LANES;
 
 struct Params {
   groups: u32,             // workgroups
-  seq: u32,
+  seq: u32,                // steps to do
+  seq_stride: u32,         // steps in a batch
   channels: u32,
   states: u32,
   keeps_state: u32,        // is the state after wanted?
@@ -62,7 +63,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       let t = t0 + step;
       var sum = 0.0;
       if (live && t < p.seq) {
-        let token = b * p.seq + t;
+        let token = b * p.seq_stride + t;
         let dt = f32(delta[p.delta_base + token * p.channels + channel]);
         let u = f32(x[p.x_base + token * p.channels + channel]);
         for (var i = 0u; i < OWN; i++) {
@@ -83,7 +84,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       if (t0 + step < p.seq && first_channel + c < p.channels) {
         var sum = 0.0;
         for (var i = 0u; i < LANES; i++) { sum += cells[step * WG + c * LANES + i]; }
-        y[p.y_base + (b * p.seq + t0 + step) * p.channels + first_channel + c] = T(sum);
+        y[p.y_base + (b * p.seq_stride + t0 + step) * p.channels + first_channel + c] = T(sum);
       }
     }
     workgroupBarrier();

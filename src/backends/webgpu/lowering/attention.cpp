@@ -54,12 +54,21 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
       .causal = causal || windowed,
       .window = windowed ? static_cast<int32_t>(std::min<int64_t>(attrs.window, kNoWindow)) : kNoWindow,
       .neg_inf = kNegInf,
+      .lse_seq = to_u32(seq_q),
       .q_batch = to_u32(qs.batch),
       .q_head = to_u32(qs.head),
       .q_seq = to_u32(qs.seq),
       .kv_batch = to_u32(ks.batch),
       .kv_head = to_u32(ks.head),
       .kv_seq = to_u32(ks.seq)};
+  const int64_t q_axis = call.bucket_axis(0), k_axis = call.bucket_axis(1), seq_axis = bhsd ? 2 : 1;
+  const auto cut = [&](uint32_t wgsl::attention_params::Params::*field) {
+    active.push_back(static_cast<uint32_t>(&(params.*field) - &params.batch));
+  };
+  if (q_axis == 0) cut(&wgsl::attention_params::Params::batch);
+  if (q_axis == seq_axis) cut(&wgsl::attention_params::Params::seq_q);
+  if (k_axis == seq_axis) cut(&wgsl::attention_params::Params::seq_k);
+  extent_safe = (q_axis <= 0 || q_axis == seq_axis) && (k_axis <= 0 || k_axis == seq_axis);
   q = call.read(0);
   k = seq_k > 0 ? call.read(1) : q;  // what is empty has no bytes to bind
   v = seq_k > 0 ? call.read(2) : q;
@@ -92,6 +101,12 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
   if (has_kv_len) lengths = call.read(next);
 }
 
+Params AttentionProblem::with_extent(const wgsl::attention_params::Params& own) const {
+  Params all(own);
+  all.active = active;
+  return all;
+}
+
 int64_t AttentionProblem::rows() const { return int64_t{params.seq_q} * params.group; }
 int64_t AttentionProblem::queries() const { return int64_t{params.batch} * params.heads * params.seq_q; }
 
@@ -100,6 +115,9 @@ bool AttentionProblem::reads_vectors(const LowerCall& call, std::initializer_lis
   const int64_t bytes = type == "f16" ? 8 : 16;
   for (const Operand o : {q, k, v})
     if (!call.starts_at_multiple_of(o, bytes)) return false;
+  if (mask_use != 0)
+    for (const Operand o : {q, k, v})
+      if (call.same_root(mask, o)) return false;  // they may share a binding
   for (const Operand o : more)
     if (!call.starts_at_multiple_of(o, bytes)) return false;
   return true;
@@ -179,8 +197,10 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
   key.constants.emplace_back("SPLIT", split);
   call.emit({.kernel = std::move(key),
              .operands = {problem.q, problem.k, problem.v, problem.mask, problem.lengths, out, stats},
-             .params = params,
-             .grid = {.x = {.items = params.groups}}},
+             .params = problem.with_extent(params),
+             .grid = {.x = {.items = params.groups}},
+             .extent_safe = problem.extent_safe,
+             .own_bound = true},
             "attention");
   if (!split) return;
   namespace m = wgsl::attention_merge;
@@ -199,7 +219,9 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
                                  .q_seq = params.q_seq,
                                  .neg_inf = kNegInf,
                                  .has_lse = params.has_lse},
-             .grid = {.x = {.items = n, .per_group = 64}}},
+             .grid = {.x = {.items = n, .per_group = 64}},
+             .extent_safe = problem.extent_safe,  // rows beyond it are merged from what nobody wrote, and not read
+             .own_bound = true},
             "attention_merge");
 }
 

@@ -18,6 +18,8 @@ struct AttentionProblem {
   int64_t queries() const;  // of all heads and batches
   // May everything be read as vectors of four? `more`: operands of q's shape.
   bool reads_vectors(const LowerCall& call, std::initializer_list<Operand> more = {}) const;
+  // As a kernel's, with the counts that the active extent cuts.
+  Params with_extent(const wgsl::attention_params::Params& own) const;
   // Aliases and overrides of attention_common.wgsl.
   KernelKey kernel(std::string name, bool vectors) const;
 
@@ -25,6 +27,9 @@ struct AttentionProblem {
   Operand q, k, v, mask, lengths;  // mask, lengths: a word that nobody reads where there is none
   std::string type;                // of q, in WGSL
   std::string mask_type;
+  // Of the active extent: which counts it cuts, and whether it may.
+  std::vector<uint32_t> active;
+  bool extent_safe = true;
   uint32_t mask_use = 0;  // MASK of attention_common.wgsl
 };
 

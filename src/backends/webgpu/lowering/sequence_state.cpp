@@ -36,6 +36,14 @@ States states_of(LowerCall& call) {
   return s;
 }
 
+// With the count that the active extent cuts, if its axis is the batch or the sequence.
+template <class P>
+Params with_extent(const P& params, int64_t axis) {
+  if (axis == 0) return Params(params, {&P::groups});
+  if (axis == 1) return Params(params, {&P::seq});
+  return Params(params);
+}
+
 // The bytes of y where nobody wants it.
 Operand written_y(LowerCall& call, Operand like) {
   return call.wants(0) ? call.write(0) : call.temporary(call.storage(like), {call.output_type(0).shape.num_elements()});
@@ -62,17 +70,22 @@ void lower_selective_scan(LowerCall& call) {
   for (int64_t i = 0; i < 5; ++i) to_u32(call.input_type(i).shape.num_elements());
   const Operand in = call.read(0);
   const States s = states_of(call);
+  const int64_t axis = call.bucket_axis(0);
   call.emit(
       {.kernel = {"selective_scan",
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
                   {{"LANES", lanes}, {"OWN", std::bit_ceil(own)}, {"HAS_STATE", s.has_before}}},
        .operands = {in, call.read(1), call.read(2), call.read(3), call.read(4), s.before, written_y(call, in), s.after},
-       .params = k::Params{.groups = to_u32(groups),
-                           .seq = to_u32(seq),
-                           .channels = to_u32(channels),
-                           .states = to_u32(n),
-                           .keeps_state = s.keeps},
-       .grid = {.x = {.items = groups}},
+       .params = with_extent(k::Params{.groups = to_u32(groups),
+                                       .seq = to_u32(seq),
+                                       .seq_stride = to_u32(seq),
+                                       .channels = to_u32(channels),
+                                       .states = to_u32(n),
+                                       .keeps_state = s.keeps},
+                             axis),
+       .grid = {.x = {.items = groups, .active = axis == 0}},
+       .extent_safe = axis <= 1,
+       .own_bound = true,
        .in_place = true});
 }
 
@@ -93,18 +106,23 @@ void lower_gated_delta_net(LowerCall& call) {
   for (int64_t i = 0; i < call.num_inputs(); ++i) to_u32(call.input_type(i).shape.num_elements());
   const Operand in = call.read(0);
   const States s = states_of(call);
+  const int64_t axis = call.bucket_axis(0);
   call.emit(
       {.kernel = {"gated_delta_net",
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
                   {{"LANES", lanes}, {"OWN", own}, {"STEPS", steps}, {"HAS_STATE", s.has_before}}},
        .operands = {in, call.read(1), call.read(2), call.read(3), call.read(4), s.before, written_y(call, in), s.after},
-       .params = k::Params{.groups = to_u32(groups),
-                           .seq = to_u32(seq),
-                           .heads = to_u32(heads),
-                           .width = to_u32(n),
-                           .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n))),
-                           .keeps_state = s.keeps},
-       .grid = {.x = {.items = groups}},
+       .params = with_extent(k::Params{.groups = to_u32(groups),
+                                       .seq = to_u32(seq),
+                                       .seq_stride = to_u32(seq),
+                                       .heads = to_u32(heads),
+                                       .width = to_u32(n),
+                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n))),
+                                       .keeps_state = s.keeps},
+                             axis),
+       .grid = {.x = {.items = groups, .active = axis == 0}},
+       .extent_safe = axis <= 1,
+       .own_bound = true,
        .in_place = true});
 }
 
