@@ -7,7 +7,6 @@ namespace rlx::webgpu {
 
 void lower_arg(LowerCall& call);
 bool attention_supports(const LowerSignature& signature, const Device& device);
-bool attention_backward_supports(const LowerSignature& signature, const Device& device);
 void lower_attention(LowerCall& call);
 bool attention_backward_supports(const LowerSignature& signature, const Device& device);
 void lower_attention_backward(LowerCall& call);
