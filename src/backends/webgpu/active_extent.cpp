@@ -78,9 +78,15 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
   } else {
     if (std::string why = host::why_unsafe(*step.op, node.attrs, inputs, outputs); !why.empty()) return why;
     if (d == nullptr || step.op->traits.extent == ExtentRule::kFull) return "";
-    if (!d->extent_safe || (step.op->traits.extent == ExtentRule::kOwnBound && !d->own_bound))
+    if (!d->extent_safe || (step.op->traits.extent == ExtentRule::kOwnBound && !d->own_bound && !d->is_copy))
       return str("has a kernel (", d->kernel.kernel, ") that cannot be cut short");
   }
+  // A row of an operand that is broadcast along its own rows meets all rows of the result.
+  if (step.op->traits.elementwise && !step.is_unpack)
+    for (const host::ExtentType& t : inputs)
+      if (const int64_t axis = t.axis();
+          axis >= 0 && outputs[0].active.rank() - t.active.rank() + axis != outputs[0].axis())
+        return "meets its rows along another axis";
   // Counts are cut in proportion.
   for (const auto* list : {&inputs, &outputs})
     for (const host::ExtentType& t : *list)
@@ -125,7 +131,7 @@ void WebGpuProgram::scale_states(const DimBinding& sizes, const Extent& extent, 
     bool touches = false;
     const std::string why = why_not_scaled(*r.step, *active, extent, touches);
     const auto& d = std::get<Dispatch>(r.step->work);
-    if (touches && !(d.extent_safe && d.own_bound))
+    if (touches && !(d.extent_safe && (d.own_bound || d.is_copy)))
       fail(ErrorKind::kUnsupported,
            str("An active extent would let padded rows into the state that ", r.step->node, " (", r.step->op->name,
                ") yields: it ", why.empty() ? "cannot be cut short" : why, "."));

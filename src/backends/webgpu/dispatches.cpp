@@ -20,8 +20,8 @@ size_t Dispatches::add(const Step& step, const Dispatch& d) {
   try {
     ReadyDispatch r{.step = &step, .dispatch = &d};
     Pending pending;
-    pending.facts = kernel_facts(d.kernel);
-    const KernelFacts& facts = pending.facts;
+    const KernelFacts& facts = facts_of(d.kernel, pending.key);
+    pending.facts = &facts;
     RLX_ASSERT(facts.bindings.size() == d.operands.size() && "operands do not match the kernel's bindings");
     const size_t n = d.operands.size();
     std::vector<Window> windows;
@@ -36,6 +36,10 @@ size_t Dispatches::add(const Step& step, const Dispatch& d) {
     set_bases(d, pending, windows, r.params);
     r.params_offset = static_cast<uint32_t>(params_bytes_);
     params_bytes_ += round_up(std::max<size_t>(r.params.size() * 4, 16), limits_.uniform_alignment);
+    if (d.is_copy) {
+      const Place from = memory_.place(d.operands[0].value), to = memory_.place(d.operands[1].value);
+      r.is_done = from.buffer == to.buffer && from.offset == to.offset;
+    }
     set_grid(d.grid, {}, r);
     for (size_t i = 0; i < n; ++i)
       if (pending.uses[i].shares < 0)
@@ -46,6 +50,8 @@ size_t Dispatches::add(const Step& step, const Dispatch& d) {
     if (!facts.params.empty())
       pending.entries.push_back(
           {{facts.params_binding, false, true}, -1, r.params_offset, round_up(r.params.size() * 4, 16)});
+    for (const BindingUse& u : pending.uses) pending.key += str(" ", u.shares, u.writable ? "w" : "");
+    pending.same_as = pipelines_.emplace(pending.key, pending_.size()).first->second;
     pending_.push_back(std::move(pending));
     ready_.push_back(std::move(r));
     return ready_.size() - 1;
@@ -53,6 +59,16 @@ size_t Dispatches::add(const Step& step, const Dispatch& d) {
     e.add_context(str("preparing ", step.node, " (", step.name, ")"));
     throw;
   }
+}
+
+const KernelFacts& Dispatches::facts_of(const KernelKey& key, std::string& text) {
+  text = key.kernel;
+  for (const auto& [name, type] : key.types) text += str(" ", name, "=", type);
+  for (const auto& [name, value] : key.constants) text += str(" ", name, "=", value);
+  for (const auto& [from, to] : key.includes) text += str(" ", from, ">", to);
+  if (key.source) text += str("\n", *key.source);
+  const auto it = facts_.find(text);
+  return it != facts_.end() ? it->second : facts_.emplace(text, kernel_facts(key)).first->second;
 }
 
 // ---- windows ----
@@ -134,7 +150,7 @@ void Dispatches::share_bindings(const Dispatch& d, const KernelFacts& facts, std
 // Where each operand starts in its window.
 void Dispatches::set_bases(const Dispatch& d, const Pending& pending, const std::vector<Window>& windows,
                            std::vector<uint32_t>& words) const {
-  const KernelFacts& facts = pending.facts;
+  const KernelFacts& facts = *pending.facts;
   const auto set = [&](const std::string& field, uint64_t base) {
     for (size_t f = 0; f < facts.params.size(); ++f)
       if (facts.params[f] == field) {
@@ -162,7 +178,7 @@ void Dispatches::set_grid(const Grid& grid, const Extent& extent, ReadyDispatch&
     const int64_t items = a.active ? extent.of(a.items) : a.items;
     return (items + a.per_group - 1) / a.per_group;
   };
-  int64_t x = groups(grid.x), y = groups(grid.y);
+  int64_t x = r.is_done ? 0 : groups(grid.x), y = groups(grid.y);
   const int64_t z = groups(grid.z), most = limits_.groups_per_axis;
   if (x > most) {
     RLX_ASSERT(y == 1 && "a long x wraps into y");
@@ -212,7 +228,8 @@ void Dispatches::make_pipelines(DeviceStats& stats) {
   const auto work = [&] {
     for (size_t i = next++; i < pending_.size(); i = next++) try {
         const Pending& p = pending_[i];
-        PipelineSource source{.label = ready_[i].dispatch->kernel.kernel, .wgsl = specialize(p.facts, p.uses)};
+        if (p.same_as != i) continue;
+        PipelineSource source{.label = ready_[i].dispatch->kernel.kernel, .wgsl = specialize(*p.facts, p.uses)};
         for (const auto& e : p.entries) source.bindings.push_back(e.binding);
         ready_[i].pipeline = &device_.pipeline(source, options_.webgpu.bounds_checks);
       } catch (Error& e) {
@@ -230,6 +247,7 @@ void Dispatches::make_pipelines(DeviceStats& stats) {
   work();
   for (std::thread& t : threads) t.join();
   if (failed) std::rethrow_exception(failed);
+  for (size_t i = 0; i < pending_.size(); ++i) ready_[i].pipeline = ready_[pending_[i].same_as].pipeline;
   stats.pipelines += device_.counters().pipelines - before;
 }
 
@@ -259,6 +277,8 @@ void Dispatches::make(DeviceStats& stats) {
     if (device_.has_error()) device_.check(str("binding the operands of ", r.step->node, " (", r.step->name, ")"));
   }
   pending_.clear();
+  facts_.clear();
+  pipelines_.clear();
   write_params({}, stats);
 }
 

@@ -2,7 +2,9 @@
 // (spec 40, 3 and 4). Made once; only the active extent changes them afterwards.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backends/webgpu/memory.h"
@@ -23,6 +25,7 @@ struct ReadyDispatch {
   std::vector<uint32_t> params;  // bases filled in, full extent
   uint32_t params_offset = 0;    // in the parameter buffer
   bool scales = false;           // with the active extent, in the runs to come
+  bool is_done = false;          // a copy of bytes to their own place
   uint32_t x = 1, y = 1, z = 1;  // workgroups; 0: nothing to do
 };
 
@@ -53,11 +56,14 @@ class Dispatches {
       int32_t buffer;  // -1: the parameters
       uint64_t offset, size;
     };
-    KernelFacts facts;
+    const KernelFacts* facts = nullptr;
     std::vector<BindingUse> uses;
     std::vector<Entry> entries;
+    std::string key;     // of the pipeline
+    size_t same_as = 0;  // the first with this key
   };
 
+  const KernelFacts& facts_of(const KernelKey& key, std::string& text);
   Window window_of(const Operand& operand) const;
   void share_bindings(const Dispatch& d, const KernelFacts& facts, std::vector<Window>& windows,
                       std::vector<BindingUse>& uses) const;
@@ -74,6 +80,8 @@ class Dispatches {
   const CompileOptions& options_;
   std::vector<ReadyDispatch> ready_;
   std::vector<Pending> pending_;
+  std::map<std::string, KernelFacts> facts_;  // by key: a model has many dispatches and few kernels
+  std::map<std::string, size_t> pipelines_;   // the first of pending_ with a key
   uint64_t params_bytes_ = 0;
   Buffer params_buffer_;
   std::vector<std::byte> params_;  // what the buffer holds

@@ -61,6 +61,9 @@ class Params {
   template <class P>
   requires std::is_trivially_copyable_v<P> Params(const P& params,
                                                   std::initializer_list<uint32_t P::*> active_fields = {})
+      : Params(params, std::vector(active_fields)) {}
+  template <class P>
+  requires std::is_trivially_copyable_v<P> Params(const P& params, const std::vector<uint32_t P::*>& active_fields)
       : words(sizeof(P) / 4) {
     static_assert(sizeof(P) % 4 == 0);
     std::memcpy(words.data(), &params, sizeof(P));

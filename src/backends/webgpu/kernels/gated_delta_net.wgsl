@@ -14,8 +14,8 @@ const VECTORS = LANES * OWN;
 
 struct Params {
   groups: u32,             // workgroups
-  seq: u32,                // tokens to do
-  seq_stride: u32,         // tokens in a batch
+  seq: u32,
+  used: u32,               // tokens that count
   heads: u32,
   width: u32,
   scale: f32,              // 1 / sqrt(n)
@@ -79,8 +79,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       }
     }
   }
-  for (var t0 = 0u; t0 < p.seq; t0 += STEPS) {
-    let steps = min(STEPS, p.seq - t0);
+  for (var t0 = 0u; t0 < p.used; t0 += STEPS) {
+    let steps = min(STEPS, p.used - t0);
     workgroupBarrier();
     for (var n = lane; n < steps * VECTORS; n += WG) {
       let at = ((b * p.seq_stride + t0 + n / VECTORS) * p.heads + head) * p.width;

@@ -12,8 +12,8 @@ const CHANNELS = WG / LANES;
 
 struct Params {
   groups: u32,             // workgroups
-  seq: u32,                // steps to do
-  seq_stride: u32,         // steps in a batch
+  seq: u32,
+  used: u32,               // tokens that count
   channels: u32,
   states: u32,
   keeps_state: u32,        // is the state after wanted?
@@ -58,12 +58,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       rate[i] = f32(rates[p.rates_base + channel * p.states + j]);
     }
   }
-  for (var t0 = 0u; t0 < p.seq; t0 += STEPS) {
+  for (var t0 = 0u; t0 < p.used; t0 += STEPS) {
     for (var step = 0u; step < STEPS; step++) {
       let t = t0 + step;
       var sum = 0.0;
-      if (live && t < p.seq) {
-        let token = b * p.seq_stride + t;
+      if (live && t < p.used) {
+        let token = b * p.seq + t;
         let dt = f32(delta[p.delta_base + token * p.channels + channel]);
         let u = f32(x[p.x_base + token * p.channels + channel]);
         for (var i = 0u; i < OWN; i++) {
@@ -81,7 +81,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     for (var n = lane; n < STEPS * CHANNELS; n += WG) {
       let step = n / CHANNELS;
       let c = n % CHANNELS;
-      if (t0 + step < p.seq && first_channel + c < p.channels) {
+      if (t0 + step < p.used && first_channel + c < p.channels) {
         var sum = 0.0;
         for (var i = 0u; i < LANES; i++) { sum += cells[step * WG + c * LANES + i]; }
         y[p.y_base + (b * p.seq_stride + t0 + step) * p.channels + first_channel + c] = T(sum);

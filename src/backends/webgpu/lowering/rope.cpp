@@ -50,10 +50,20 @@ void rotate(LowerCall& call, float sign) {
                          {"I", std::string(call.element(rows))}},
                         {{"NEOX", attrs.style == ops::RopeStyle::kNeox}, {"POSITIONS", positions}}},
              .operands = {in, cosines, sines, rows, out},
-             .params = outermost ? Params(params, {&k::Params::n}) : Params(params),
-             .grid = {.x = {.items = n, .per_group = 128, .active = outermost}},
-             .extent_safe = true,  // what is not cut short only does too much
-             .own_bound = true});
+             .params = {k::Params{.n = to_u32(n),
+                                  .units = to_u32(units),
+                                  .heads = to_u32(heads),
+                                  .head_dim = to_u32(attrs.head_dim),
+                                  .half_rot = to_u32(half),
+                                  .seq = to_u32(seq),
+                                  .outer_per_batch = to_u32(std::max<int64_t>(outer / std::max<int64_t>(batch, 1), 1)),
+                                  .table_rows = to_u32(table.dim(tables ? 1 : 0).value()),
+                                  .table_batch = to_u32(tables && table.dim(0).value() > 1 ? seq : 0),
+                                  .position_batch = to_u32(own_positions ? seq : 0),
+                                  .sign = sign},
+                        {&k::Params::n}},
+             .grid = {.x = {.items = n, .per_group = 128, .active = true}},
+             .extent_safe = true});
 }
 
 }  // namespace

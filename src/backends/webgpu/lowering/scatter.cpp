@@ -199,6 +199,7 @@ void lower_kv_append(LowerCall& call) {
   const Unit unit = widest_unit(call, std::array{rows, y}, std::array{inner});
   const int64_t row = inner / unit.elements, n = outer * count * row;
   const int64_t per_batch = outer / call.input_type(0).shape[0].value();
+  const bool cut_batch = call.bucket_axis(1) == 0 && axis != 0;  // else the rows that are appended
   call.emit({.kernel = {"kv_append", {{"T", unit.type}}},
              .operands = {rows, len, y},
              .params = {k::Params{.n = to_u32(n),
@@ -207,10 +208,10 @@ void lower_kv_append(LowerCall& call) {
                                   .count = to_u32(count),
                                   .cap = to_u32(cap),
                                   .per_batch = to_u32(per_batch)},
-                        {&k::Params::used}},
-             .grid = {.x = {.items = n, .per_group = 256}},
+                        {cut_batch ? &k::Params::n : &k::Params::used}},
+             .grid = {.x = {.items = n, .per_group = 256, .active = cut_batch}},
              .extent_safe = true,
-             .own_bound = call.bucket_axis(1) == normalize_axis(axis, call.input_type(1).rank())});
+             .own_bound = true});
 }
 
 }  // namespace rlx::webgpu

@@ -36,13 +36,8 @@ States states_of(LowerCall& call) {
   return s;
 }
 
-// With the count that the active extent cuts, if its axis is the batch or the sequence.
-template <class P>
-Params with_extent(const P& params, int64_t axis) {
-  if (axis == 0) return Params(params, {&P::groups});
-  if (axis == 1) return Params(params, {&P::seq});
-  return Params(params);
-}
+// Which of batch and sequence an active extent cuts: the sequence, unless it is the batch that the rows follow.
+bool cut_batch(const LowerCall& call) { return call.bucket_axis(0) == 0; }
 
 // The bytes of y where nobody wants it.
 Operand written_y(LowerCall& call, Operand like) {
@@ -76,15 +71,15 @@ void lower_selective_scan(LowerCall& call) {
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
                   {{"LANES", lanes}, {"OWN", std::bit_ceil(own)}, {"HAS_STATE", s.has_before}}},
        .operands = {in, call.read(1), call.read(2), call.read(3), call.read(4), s.before, written_y(call, in), s.after},
-       .params = with_extent(k::Params{.groups = to_u32(groups),
-                                       .seq = to_u32(seq),
-                                       .seq_stride = to_u32(seq),
-                                       .channels = to_u32(channels),
-                                       .states = to_u32(n),
-                                       .keeps_state = s.keeps},
-                             axis),
-       .grid = {.x = {.items = groups, .active = axis == 0}},
-       .extent_safe = axis <= 1,
+       .params = {k::Params{.groups = to_u32(groups),
+                            .seq = to_u32(seq),
+                            .used = to_u32(seq),
+                            .channels = to_u32(channels),
+                            .states = to_u32(n),
+                            .keeps_state = s.keeps},
+                  {cut_batch(call) ? &k::Params::groups : &k::Params::used}},
+       .grid = {.x = {.items = groups, .active = cut_batch(call)}},
+       .extent_safe = true,
        .own_bound = true,
        .in_place = true});
 }
@@ -112,16 +107,16 @@ void lower_gated_delta_net(LowerCall& call) {
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
                   {{"LANES", lanes}, {"OWN", own}, {"STEPS", steps}, {"HAS_STATE", s.has_before}}},
        .operands = {in, call.read(1), call.read(2), call.read(3), call.read(4), s.before, written_y(call, in), s.after},
-       .params = with_extent(k::Params{.groups = to_u32(groups),
-                                       .seq = to_u32(seq),
-                                       .seq_stride = to_u32(seq),
-                                       .heads = to_u32(heads),
-                                       .width = to_u32(n),
-                                       .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n))),
-                                       .keeps_state = s.keeps},
-                             axis),
-       .grid = {.x = {.items = groups, .active = axis == 0}},
-       .extent_safe = axis <= 1,
+       .params = {k::Params{.groups = to_u32(groups),
+                            .seq = to_u32(seq),
+                            .used = to_u32(seq),
+                            .heads = to_u32(heads),
+                            .width = to_u32(n),
+                            .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(n))),
+                            .keeps_state = s.keeps},
+                  {cut_batch(call) ? &k::Params::groups : &k::Params::used}},
+       .grid = {.x = {.items = groups, .active = cut_batch(call)}},
+       .extent_safe = true,
        .own_bound = true,
        .in_place = true});
 }
