@@ -59,9 +59,6 @@ const HostReason kOnHost[] = {
     {&ops::batched_dense_solve, "elimination is a chain of small steps, and the oracle's pivots are double"},
     {&ops::dense_solve, "elimination is a chain of small steps, and the oracle's pivots are double"},
     {&ops::det, "elimination is a chain of small steps, and the oracle's pivots are double"},
-    {&ops::gru, "the kernel is not written yet"},
-    {&ops::lstm, "the kernel is not written yet"},
-    {&ops::rnn, "the kernel is not written yet"},
     {&ops::scan_backward, "its region runs once per step on the cpu"},
 };
 
