@@ -1,7 +1,7 @@
 // Kernels of a GPU at sizes where it is busy: bandwidth beside a copy kernel's, arithmetic in TFLOP/s, whole models.
 // Every case is a chain of the op; the time of one is the difference between a long chain and a short one, so that
-// submitting and waiting (60 us) are not in it. Inputs stay on the device and one element is read back; tests/ops checks
-// the results.
+// submitting and waiting (60 us) are not in it. Inputs stay on the device and one element is read back; tests/ops
+// checks the results.
 //   gpu_bench [--device webgpu:0] [--small] [--json] [FILTER]
 #include <algorithm>
 #include <chrono>
@@ -81,7 +81,7 @@ Ready prepare(const Graph& graph, const Args& args, bool passes) {
   CompileOptions options = CompileOptions::from_environment();
   options.device = args.device;
   options.webgpu.bounds_checks = false;  // as in a release build
-  if (!passes)  // a chain would become one region, or nothing
+  if (!passes)                           // a chain would become one region, or nothing
     for (const passes::Pass& p : passes::pipeline()) options.skip_passes.emplace_back(p.name);
   Ready ready{compile(with_small_outputs(graph), options)};
   set_inputs(ready.exe);

@@ -47,7 +47,8 @@ TEST_F(DequantOnWebGpu, WeightsAndRowsThatStartBetweenWords) {
         const int64_t k = 2 * info(scheme).block_elems, n = 5, bytes = weight_bytes(scheme, k, n);
         Graph g;
         const Value all = g.input("x", {{m * k + shift}, DType::F32}), w = g.param("w", {{bytes + shift}, DType::U8});
-        const Value x = ops::reshape(ops::narrow(all, {.axis = 0, .start = shift, .len = m * k}), {.new_shape = {m, k}});
+        const Value x =
+            ops::reshape(ops::narrow(all, {.axis = 0, .start = shift, .len = m * k}), {.new_shape = {m, k}});
         g.output(ops::dequant_matmul(x, ops::narrow(w, {.axis = 0, .start = shift, .len = bytes}), {.scheme = scheme}),
                  "y");
         expect_same(g, {{"x", rng.tensor({m * k + shift})}}, {{"w", packed(rng, {bytes + shift})}});

@@ -142,7 +142,8 @@ std::string markdown_text() {
       "no computation. \"Webgpu\" says the same of a GPU: a view is a part of another value's bytes, a loop runs its "
       "regions on the device, and what runs on the host has a reason.\n";
   for (const auto& [category, ops] : by_category()) {
-    out += str("\n## ", category, "\n\n| op | operands | attributes | oracle | webgpu | meaning |\n|---|---|---|---|---|---|\n");
+    out += str("\n## ", category,
+               "\n\n| op | operands | attributes | oracle | webgpu | meaning |\n|---|---|---|---|---|---|\n");
     for (const OpDef* op : ops)
       out += str("| `", op->name, "` | ", operands_text(*op), " | ", cell(attributes_text(*op, true)), " | ",
                  oracle_name(*op), " | ", cell(webgpu::how_it_runs(*op)), " | ", cell(op->doc), " |\n");

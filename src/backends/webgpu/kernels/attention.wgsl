@@ -48,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   id = id / blocks;
   let head = id % p.kv_heads;
   let b = id / p.kv_heads;
-  if (b >= p.batch) { return; }                         // an active extent leaves workgroups over
+  if (b >= p.batch) { return; }                         // the extent is cut
   let kv_at = b * p.kv_batch + head * p.kv_head;
   if (lane == 0u) { keys_cell = keys_in_use(b); }
   let keys = workgroupUniformLoad(&keys_cell);

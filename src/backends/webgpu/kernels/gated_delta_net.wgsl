@@ -83,13 +83,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let steps = min(STEPS, p.used - t0);
     workgroupBarrier();
     for (var n = lane; n < steps * VECTORS; n += WG) {
-      let at = ((b * p.seq_stride + t0 + n / VECTORS) * p.heads + head) * p.width;
+      let at = ((b * p.seq + t0 + n / VECTORS) * p.heads + head) * p.width;
       queries[n] = load_query(at, 4u * (n % VECTORS));
       keys[n] = load_key(at, 4u * (n % VECTORS));
     }
     workgroupBarrier();
     for (var step = 0u; step < steps; step++) {
-      let token = (b * p.seq_stride + t0 + step) * p.heads + head;
+      let token = (b * p.seq + t0 + step) * p.heads + head;
       let decay = exp(f32(gate[p.gate_base + token]));
       let strength = f32(beta[p.beta_base + token]);
       var wanted = 0.0;
@@ -119,7 +119,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       if (at < p.width) {
         var sum = 0.0;
         for (var i = 0u; i < LANES; i++) { sum += outputs[n / COLUMNS * WG + i * COLUMNS + n % COLUMNS]; }
-        y[p.y_base + ((b * p.seq_stride + t0 + n / COLUMNS) * p.heads + head) * p.width + at] = T(sum * p.scale);
+        y[p.y_base + ((b * p.seq + t0 + n / COLUMNS) * p.heads + head) * p.width + at] = T(sum * p.scale);
       }
     }
   }

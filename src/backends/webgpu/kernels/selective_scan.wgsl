@@ -84,7 +84,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       if (t0 + step < p.used && first_channel + c < p.channels) {
         var sum = 0.0;
         for (var i = 0u; i < LANES; i++) { sum += cells[step * WG + c * LANES + i]; }
-        y[p.y_base + (b * p.seq_stride + t0 + step) * p.channels + first_channel + c] = T(sum);
+        y[p.y_base + (b * p.seq + t0 + step) * p.channels + first_channel + c] = T(sum);
       }
     }
     workgroupBarrier();

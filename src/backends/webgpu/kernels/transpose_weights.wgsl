@@ -1,10 +1,11 @@
-// y [count, cols, rows] = x [count, rows, cols] with its last axes swapped, by tiles of 16 by 16.
+// y [count, cols, rows] = x [count, rows, cols], from element `skip` on, with its last axes swapped, by tiles of 16 by 16.
 alias T = f32;             // @type f32 | f16
 
 struct Params {
   tiles: u32,              // workgroups
   rows: u32,
   cols: u32,
+  skip: u32,
   x_base: u32,
   y_base: u32,
 }
@@ -26,7 +27,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let first = id / across / down * p.rows * p.cols;
   let i = lane / 16u;
   let j = lane % 16u;
-  if (row + i < p.rows && col + j < p.cols) { cells[i * 17u + j] = x[p.x_base + first + (row + i) * p.cols + col + j]; }
+  if (row + i < p.rows && col + j < p.cols) { cells[i * 17u + j] = x[p.x_base + p.skip + first + (row + i) * p.cols + col + j]; }
   workgroupBarrier();
   if (col + i < p.cols && row + j < p.rows) { y[p.y_base + first + (col + i) * p.rows + row + j] = cells[j * 17u + i]; }
 }

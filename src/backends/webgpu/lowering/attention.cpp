@@ -163,35 +163,8 @@ static AttentionTile choose_tile(const AttentionProblem& problem, const Limits& 
   return {32, 8, width <= 128 ? 4u : 2u, AttentionTile::vectors_for(width, 8, 8)};
 }
 
-namespace {
-
-// What an active extent cuts: queries and keys, or the batch.
-struct Cut {
-  bool possible = false, queries = false, batch = false;
-  std::vector<uint32_t wgsl::attention_params::Params::*> params;
-};
-Cut cut_of(const LowerCall& call, const AttentionProblem& problem) {
-  using P = wgsl::attention_params::Params;
-  const auto& attrs = call.attrs<ops::AttentionAttrs>();
-  const int64_t sequence = attrs.layout == ops::AttentionLayout::kBhsd ? 2 : 1;
-  const int64_t q = call.bucket_axis(0), k = call.bucket_axis(1);
-  Cut cut;
-  if (q == 0 && k == 0) {
-    cut = {.possible = true, .batch = true, .params = {&P::batch}};
-  } else if ((q < 0 || q == sequence) && (k < 0 || k == sequence)) {
-    cut.possible = true;
-    cut.queries = q >= 0;
-    if (q >= 0) cut.params.push_back(&P::seq_q);
-    if (k >= 0 && problem.params.has_lengths == 0) cut.params.push_back(&P::seq_k);  // else lengths bound the keys
-  }
-  return cut;
-}
-
-}  // namespace
-
 void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optional<Operand> y,
                     std::optional<Operand> lse) {
-  const Cut cut = cut_of(call, problem);
   const AttentionTile tile = choose_tile(problem, call.device().limits());
   const bool vectors = problem.reads_vectors(call);
   auto params = problem.params;
@@ -224,10 +197,10 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
   key.constants.emplace_back("SPLIT", split);
   call.emit({.kernel = std::move(key),
              .operands = {problem.q, problem.k, problem.v, problem.mask, problem.lengths, out, stats},
-             .params = {params, cut.params},
+             .params = problem.with_extent(params),
              .grid = {.x = {.items = params.groups}},
-             .extent_safe = cut.possible && !lse,  // whose rows lie by the full length
-             .own_bound = cut.possible && !lse},
+             .extent_safe = problem.extent_safe,
+             .own_bound = true},
             "attention");
   if (!split) return;
   namespace m = wgsl::attention_merge;
@@ -236,22 +209,19 @@ void emit_attention(LowerCall& call, const AttentionProblem& problem, std::optio
   const int64_t n = problem.queries() * params.head_dim;
   call.emit({.kernel = {"attention_merge", {{"T", std::string(call.element(merged))}}},
              .operands = {LowerCall::reading(out), LowerCall::reading(stats), merged, sums},
-             .params = {m::Params{.n = to_u32(n),
-                                  .heads = params.heads,
-                                  .seq_q = params.seq_q,
-                                  .head_dim = params.head_dim,
-                                  .splits = params.splits,
-                                  .q_batch = params.q_batch,
-                                  .q_head = params.q_head,
-                                  .q_seq = params.q_seq,
-                                  .neg_inf = kNegInf,
-                                  .has_lse = params.has_lse},
-                        cut.queries ? std::vector{&m::Params::n, &m::Params::seq_q}
-                        : cut.batch ? std::vector{&m::Params::n}
-                                    : std::vector<uint32_t m::Params::*>{}},
-             .grid = {.x = {.items = n, .per_group = 64, .active = cut.queries || cut.batch}},
-             .extent_safe = cut.possible && !lse,
-             .own_bound = cut.possible && !lse},
+             .params = m::Params{.n = to_u32(n),
+                                 .heads = params.heads,
+                                 .seq_q = params.seq_q,
+                                 .head_dim = params.head_dim,
+                                 .splits = params.splits,
+                                 .q_batch = params.q_batch,
+                                 .q_head = params.q_head,
+                                 .q_seq = params.q_seq,
+                                 .neg_inf = kNegInf,
+                                 .has_lse = params.has_lse},
+             .grid = {.x = {.items = n, .per_group = 64}},
+             .extent_safe = problem.extent_safe,  // rows beyond it are merged from what nobody wrote, and not read
+             .own_bound = true},
             "attention_merge");
 }
 

@@ -43,10 +43,9 @@ class RecurrentLowering {
     for (int64_t layer = 0; layer < r_.layers; ++layer) {
       const int64_t width = r_.width(layer, in_), first = r_.input_weights(layer * d, in_);
       const Operand inputs = call_.temporary(Storage::kF32, {batch_ * seq_, d * r_.rows()});
-      const Operand part = LowerCall::part(w_input, first, d * r_.rows() * width);
       emit_matmul(call_, {.shape = {.m = batch_ * seq_, .n = d * r_.rows(), .k = width},
                           .lhs = layer_in,
-                          .rhs = transposed(1, part, 1, d * r_.rows(), width),
+                          .rhs = transposed(1, w_input, 1, d * r_.rows(), width, first),
                           .results = {{inputs, d * r_.rows()}}});
       const bool last = layer + 1 == r_.layers;
       const Operand out =
@@ -58,15 +57,17 @@ class RecurrentLowering {
   }
 
  private:
-  // Of operand i: [count, rows, cols] with the last two axes swapped.
-  Operand transposed(int64_t i, Operand weights, int64_t count, int64_t rows, int64_t cols) {
+  // Of operand i: [count, rows, cols], from element `skip` on, with the last two axes swapped.
+  Operand transposed(int64_t i, Operand weights, int64_t count, int64_t rows, int64_t cols, int64_t skip = 0) {
     const Operand out = call_.derived(i, call_.storage(weights), {count, cols, rows});
     const int64_t tiles = count * ((rows + 15) / 16) * ((cols + 15) / 16);
     call_.emit_derived(
         i,
         {.kernel = {"transpose_weights", {{"T", std::string(call_.element(weights))}}},
          .operands = {weights, out},
-         .params = wgsl::transpose_weights::Params{.tiles = to_u32(tiles), .rows = to_u32(rows), .cols = to_u32(cols)},
+         .params =
+             wgsl::transpose_weights::Params{
+                 .tiles = to_u32(tiles), .rows = to_u32(rows), .cols = to_u32(cols), .skip = to_u32(skip)},
          .grid = {.x = {.items = tiles}}},
         "transpose_weights");
     return LowerCall::reading(out);

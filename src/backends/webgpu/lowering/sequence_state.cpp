@@ -65,7 +65,6 @@ void lower_selective_scan(LowerCall& call) {
   for (int64_t i = 0; i < 5; ++i) to_u32(call.input_type(i).shape.num_elements());
   const Operand in = call.read(0);
   const States s = states_of(call);
-  const int64_t axis = call.bucket_axis(0);
   call.emit(
       {.kernel = {"selective_scan",
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
@@ -101,7 +100,6 @@ void lower_gated_delta_net(LowerCall& call) {
   for (int64_t i = 0; i < call.num_inputs(); ++i) to_u32(call.input_type(i).shape.num_elements());
   const Operand in = call.read(0);
   const States s = states_of(call);
-  const int64_t axis = call.bucket_axis(0);
   call.emit(
       {.kernel = {"gated_delta_net",
                   {{"T", std::string(call.element(in))}, {"TI", s.before_type}, {"TO", s.after_type}},
