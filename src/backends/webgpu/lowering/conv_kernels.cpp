@@ -41,7 +41,8 @@ constexpr int64_t kDepthwisePer = 4;  // results of a thread
 bool is_depthwise(const ConvProblem& c, const Limits&) {
   if (c.cin_group() != 1 || c.phases() != 1 || c.in[0] != 1 || c.out[0] != 1) return false;
   const Flat f(c);
-  if (c.reads[0].at[1] > 0 || c.reads[0].at[2] > 0) return false;  // a transposed one may start inside: no padding
+  // A transposed convolution reads backwards, and may start inside the image.
+  if (f.dilation_w < 0 || f.dilation_h < 0 || c.reads[0].at[1] > 0 || c.reads[0].at[2] > 0) return false;
   return c.slots <= 64 && (kDepthwisePer - 1) * c.stride[2] + (f.kw - 1) * f.dilation_w < 64;
 }
 
