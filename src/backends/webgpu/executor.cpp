@@ -257,7 +257,13 @@ StepInfo WebGpuProgram::describe(const Step& step) const {
 
 PlanInfo WebGpuProgram::plan() const {
   PlanInfo info;
-  for (const int32_t s : plan_.order) info.steps.push_back(describe(program_.steps[static_cast<size_t>(s)]));
+  for (const int32_t s : plan_.order) {
+    const Step& step = program_.steps[static_cast<size_t>(s)];
+    const auto* d = std::get_if<Dispatch>(&step.work);
+    if (d != nullptr && d->is_copy && memory_.place(d->operands[0].value) == memory_.place(d->operands[1].value))
+      continue;  // nothing is done: both are in one place
+    info.steps.push_back(describe(step));
+  }
   for (const Step& step : program_.static_steps) info.static_steps.push_back(describe(step));
   info.arena_bytes = plan_.arena_bytes;
   info.largest_live_bytes = plan_.largest_live_bytes;

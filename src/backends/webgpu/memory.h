@@ -21,6 +21,7 @@ plan::Options plan_options_for(const Limits& limits, const CompileOptions& optio
 struct Place {
   int32_t buffer = -1;
   uint64_t offset = 0;
+  bool operator==(const Place&) const = default;
 };
 
 class Memory {
