@@ -31,15 +31,20 @@ bool has_webgpu() {
 
 TEST(ConvKernels, TheTableNamesAKernelForEachShape) {
   const webgpu::Limits limits;
-  const auto name = [&](const Conv& c) { return webgpu::find_conv_variant(problem_of(c), limits).name; };
-  EXPECT_EQ(name({{32, 64, 56, 56}, {64, 64, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}}), "gemm_64x128");
-  EXPECT_EQ(name({{32, 128, 56, 56}, {256, 128, 1, 1}, {.kernel_size = {1, 1}}}), "gemm_128x128");
-  EXPECT_EQ(name({{1, 512, 7, 7}, {512, 512, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}}), "gemm_64x64");
+  const auto choose = [&](const Conv& c) { return webgpu::choose_conv(problem_of(c), limits); };
+  const auto name = [&](const Conv& c) { return choose(c).variant->name; };
+  const Conv small = {{1, 512, 7, 7}, {512, 512, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}};
+  const Conv large = {{32, 64, 56, 56}, {64, 64, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}};
+  EXPECT_EQ(name(large), "gemm_64x128");
+  EXPECT_EQ(choose(large).splits, 1);
+  EXPECT_EQ(name({{32, 128, 56, 56}, {256, 128, 1, 1}, {.kernel_size = {1, 1}}}), "gemm_128x64");
+  EXPECT_EQ(name({{32, 96, 56, 56}, {24, 96, 1, 1}, {.kernel_size = {1, 1}}}), "gemm_32x128");
+  EXPECT_GT(choose(small).splits, 8);  // few windows: workgroups share K
   EXPECT_EQ(name({{1, 96, 14, 14}, {96, 1, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}, .groups = 96}}),
             "depthwise");
   EXPECT_EQ(name({{1, 96, 14, 14}, {96, 3, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}, .groups = 32}}), "direct");
   EXPECT_EQ(name({{1, 64, 64, 64}, {3, 64, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}}), "direct");
-  EXPECT_EQ(webgpu::conv_variants().back().name, "direct");
+  EXPECT_EQ(webgpu::conv_variants().size(), 7u);
 }
 
 TEST(ConvKernels, AnUnpaddedPointwiseConvolutionReadsTheImageInItsOrder) {

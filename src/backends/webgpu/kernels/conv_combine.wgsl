@@ -26,8 +26,16 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
   let i = id.x + id.y * groups.x * 256u;
   if (i >= p.n) { return; }
-  var v = 0.0;
-  for (var s = 0u; s < p.slices; s++) { v += parts[p.parts_base + s * p.slice_stride + i]; }
+  // Four loads are on their way at a time.
+  var four = vec4<f32>();
+  let first = p.parts_base + i;
+  let whole = p.slices / 4u * 4u;
+  for (var s = 0u; s < whole; s += 4u) {
+    let at = first + s * p.slice_stride;
+    four += vec4<f32>(parts[at], parts[at + p.slice_stride], parts[at + 2u * p.slice_stride], parts[at + 3u * p.slice_stride]);
+  }
+  var v = (four.x + four.y) + (four.z + four.w);
+  for (var s = whole; s < p.slices; s++) { v += parts[first + s * p.slice_stride]; }
   if (HAS_BIAS) { v += f32(bias[p.bias_base + i / p.plane % p.channels]); }
   if (HAS_RESIDUAL) { v += f32(residual[p.residual_base + i]); }
   result[p.result_base + i] = T(activate(v));

@@ -64,12 +64,14 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
       for (var j = 0u; j < PER; j++) { sums[j] += w * cells[j * STRIDE_W + kx * DILATION_W]; }
     }
   }
+  let place = (plane * p.out_h + out_y) * p.out_w + out_x;
+  if (HAS_BIAS || HAS_RESIDUAL) {   // loaded before anything is stored
+    for (var j = 0u; j < PER; j++) {
+      if (HAS_BIAS) { sums[j] += f32(bias[p.bias_base + channel]); }
+      if (HAS_RESIDUAL && out_x + j < p.out_w) { sums[j] += f32(residual[p.residual_base + place + j]); }
+    }
+  }
   for (var j = 0u; j < PER; j++) {
-    if (out_x + j >= p.out_w) { continue; }
-    let at = (plane * p.out_h + out_y) * p.out_w + out_x + j;
-    var v = sums[j];
-    if (HAS_BIAS) { v += f32(bias[p.bias_base + channel]); }
-    if (HAS_RESIDUAL) { v += f32(residual[p.residual_base + at]); }
-    result[p.result_base + at] = T(activate(v));
+    if (out_x + j < p.out_w) { result[p.result_base + place + j] = T(activate(sums[j])); }
   }
 }

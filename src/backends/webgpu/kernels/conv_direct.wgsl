@@ -88,13 +88,15 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: 
     }
   }
   let place = n / p.windows * p.cout * p.out_plane + (out_z * p.out_h + out_y) * p.out_w + out_x;
+  if (HAS_BIAS || HAS_RESIDUAL) {   // loaded before anything is stored
+    for (var m = 0u; m < CO; m++) {
+      if (m >= count) { continue; }
+      let channel = g * p.cout_group + m0 + m;
+      if (HAS_BIAS) { sums[m] += f32(bias[p.bias_base + channel]); }
+      if (HAS_RESIDUAL) { sums[m] += f32(residual[p.residual_base + place + channel * p.out_plane]); }
+    }
+  }
   for (var m = 0u; m < CO; m++) {
-    if (m >= count) { continue; }
-    let channel = g * p.cout_group + m0 + m;
-    let at = place + channel * p.out_plane;
-    var v = sums[m];
-    if (HAS_BIAS) { v += f32(bias[p.bias_base + channel]); }
-    if (HAS_RESIDUAL) { v += f32(residual[p.residual_base + at]); }
-    result[p.result_base + at] = T(activate(v));
+    if (m < count) { result[p.result_base + place + (g * p.cout_group + m0 + m) * p.out_plane] = T(activate(sums[m])); }
   }
 }

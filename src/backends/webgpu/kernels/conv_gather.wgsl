@@ -20,9 +20,10 @@ fn column_of(n: u32, g: u32) -> Column {
   return Column(start + (z * p.in_h + row) * p.in_w + col, i32(z), i32(row), i32(col));
 }
 
-// A tap: its distance from the window's start in elements, then along the three axes.
-fn cell_of(c: Column, taps_at: u32, k0: u32, row: u32) -> Cell {
-  let tap = taps[taps_at + select(k0 + row, k0 / BLOCK, BLOCK > 1u)];
+// A tap: its distance from the window's start in elements, then along the three axes. Of a tile with one tap it is given.
+fn cell_of(c: Column, only: vec4<u32>, taps_at: u32, k0: u32, row: u32) -> Cell {
+  var tap = only;
+  if (BLOCK == 1u) { tap = taps[taps_at + k0 + row]; }
   var inside = c.col >= 0;
   if (CHECKED) {
     inside = u32(c.col + i32(tap.w)) < p.in_w && u32(c.row + i32(tap.z)) < p.in_h && u32(c.z + i32(tap.y)) < p.in_d;

@@ -17,6 +17,7 @@ override BK: u32 = 16u;
 override TM: u32 = 4u;               // 4 or 8
 override TN: u32 = 4u;
 override WG: u32 = (BM / TM) * (BN / TN);
+override BUFFERS: u32 = 1u;          // 2: the next tile is written beside the one that is read
 override HAS_BIAS: bool = false;
 override HAS_RESIDUAL: bool = false;
 override BLOCK: u32 = 1u;            // k runs over BLOCK channels, then taps, then blocks of channels: 1 or BK
@@ -71,8 +72,8 @@ struct Params {
 const NOWHERE: u32 = 0xffffffffu;
 const M4: u32 = BM / 4u;
 const N4: u32 = BN / 4u;
-var<workgroup> weight_tile: array<vec4<f32>, BK * BM / 4u>;
-var<workgroup> image_tile: array<vec4<f32>, BK * BN / 4u>;
+var<workgroup> weight_tile: array<vec4<f32>, BUFFERS * BK * BM / 4u>;
+var<workgroup> image_tile: array<vec4<f32>, BUFFERS * BK * BN / 4u>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
@@ -95,10 +96,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let image_col = lane % (BN / CELLS);
   let column = column_of(n0 + image_col * CELLS, g);
   let taps_at = p.taps_base + phase * p.k_tiles * (BK / BLOCK);
+  var tap = vec4<u32>();               // of the tile that is loaded next, where it has only one
+  if (BLOCK > 1u) { tap = taps[taps_at + first]; }
 
   const TN4 = TN / 4u;
-  let tx = lane % (BN / TN);
-  let ty = lane / (BN / TN);
+  // 32 threads are 8 across and 4 down: they read few different vectors.
+  const ACROSS = BN / TN;
+  let tx = lane % 8u + lane / 32u % (ACROSS / 8u) * 8u;
+  let ty = lane / 8u % 4u + lane / 32u / (ACROSS / 8u) * 4u;
   var sums: array<vec4<f32>, TM * TN4>;
 
   // Each turn loads one tile while it multiplies the one before.
@@ -109,11 +114,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
       }
       for (var i = 0u; i < IMAGE_LOADS; i++) {
         let row = image_row + i * (WG * CELLS / BN);
-        next_image[i] = cell_of(column, taps_at, tile * BK, row);
+        next_image[i] = cell_of(column, tap, taps_at, tile * BK, row);
       }
+      if (BLOCK > 1u && tile + 1u < last) { tap = taps[taps_at + tile + 1u]; }
     }
     if (tile > first) {
-      for (var k = 0u; k < BK; k++) {
+      let row0 = (tile + 1u) % BUFFERS * BK;   // where the tile before lies
+      for (var k = row0; k < row0 + BK; k++) {
         var a: array<f32, TM>;
         for (var i = 0u; i < TM / 4u; i++) {
           let v = weight_tile[k * M4 + i * (M4 / (TM / 4u)) + ty];
@@ -124,24 +131,37 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
         }
         for (var j = 0u; j < TN4; j++) {
           let b = image_tile[k * N4 + j * (N4 / TN4) + tx];
-          for (var i = 0u; i < TM; i++) { sums[i * TN4 + j] += a[i] * b; }
+          for (var i = 0u; i < TM; i++) { sums[i * TN4 + j] = fma(vec4<f32>(a[i]), b, sums[i * TN4 + j]); }
         }
       }
     }
-    workgroupBarrier();
+    if (BUFFERS == 1u) { workgroupBarrier(); }
     if (tile < last) {
-      for (var i = 0u; i < WEIGHT_LOADS; i++) { weight_tile[lane + i * WG] = next_weight[i]; }
+      let row0 = tile % BUFFERS * BK;
+      for (var i = 0u; i < WEIGHT_LOADS; i++) { weight_tile[row0 * M4 + lane + i * WG] = next_weight[i]; }
       for (var i = 0u; i < IMAGE_LOADS; i++) {
-        put_cell((image_row + i * (WG * CELLS / BN)) * BN + image_col * CELLS, next_image[i]);
+        put_cell((row0 + image_row + i * (WG * CELLS / BN)) * BN + image_col * CELLS, next_image[i]);
       }
     }
     workgroupBarrier();
   }
 
+  // What is added is loaded before anything is stored: the compiler may not move loads over stores to the same buffer.
+  if (HAS_BIAS || HAS_RESIDUAL) {
+    for (var j = 0u; j < TN4; j++) {
+      for (var c = 0u; c < STORES; c++) {
+        let place = place_of(n0 + (j * (N4 / TN4) + tx) * 4u + c, phase);
+        if (place == NOWHERE) { continue; }
+        for (var i = 0u; i < TM; i++) {
+          let m = m0 + ((i / 4u) * (M4 / (TM / 4u)) + ty) * 4u + i % 4u;
+          if (m < p.cout_group) { sums[i * TN4 + j] += added(place, g * p.cout_group + m, c); }
+        }
+      }
+    }
+  }
   for (var j = 0u; j < TN4; j++) {
-    let n = n0 + (j * (N4 / TN4) + tx) * 4u;
     for (var c = 0u; c < STORES; c++) {
-      let place = place_of(n + c, phase);
+      let place = place_of(n0 + (j * (N4 / TN4) + tx) * 4u + c, phase);
       if (place == NOWHERE) { continue; }
       for (var i = 0u; i < TM; i++) {
         let m = m0 + ((i / 4u) * (M4 / (TM / 4u)) + ty) * 4u + i % 4u;

@@ -13,7 +13,7 @@ fn column_of(n: u32, g: u32) -> Column {
   return Column((start + n % p.windows) / 4u);
 }
 
-fn cell_of(c: Column, taps_at: u32, k0: u32, row: u32) -> Cell {
+fn cell_of(c: Column, only: vec4<u32>, taps_at: u32, k0: u32, row: u32) -> Cell {
   let k = k0 + row;
   var v = vec4<f32>();
   if (c.base != NOWHERE && (!CHECKED || k < p.cin_group)) {

@@ -14,10 +14,16 @@ fn place_of(n: u32, phase: u32) -> u32 {
   return start + (z * p.out_h + row) * p.out_w + col;
 }
 
-fn store(place: u32, split: u32, channel: u32, sums: vec4<f32>, c: u32) {
-  let at = place + channel * p.out_plane;
-  var v = sums[c];
+// Bias and residual of the c-th of four neighbours.
+fn added(place: u32, channel: u32, c: u32) -> vec4<f32> {
+  var v = 0.0;
   if (HAS_BIAS) { v += f32(bias[p.bias_base + channel]); }
-  if (HAS_RESIDUAL) { v += f32(residual[p.residual_base + at]); }
-  result[p.result_base + split * p.split_stride + at] = Y(activate(v));
+  if (HAS_RESIDUAL) { v += f32(residual[p.residual_base + place + channel * p.out_plane]); }
+  var four = vec4<f32>();
+  four[c] = v;
+  return four;
+}
+
+fn store(place: u32, split: u32, channel: u32, sums: vec4<f32>, c: u32) {
+  result[p.result_base + split * p.split_stride + place + channel * p.out_plane] = Y(activate(sums[c]));
 }

@@ -1,5 +1,6 @@
 // Which kernel a convolution runs on, and its dispatches.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/webgpu/lowering/conv_problem.h"
 #include "wgsl/conv_combine.h"
@@ -12,8 +13,7 @@ namespace rlx::webgpu {
 
 namespace {
 
-constexpr int64_t kTileK = 16;        // of the matrix product
-constexpr int64_t kManyGroups = 264;  // workgroups that keep a large GPU busy: two for each of its units
+constexpr int64_t kTileK = 16;  // of the matrix product
 constexpr uint32_t kNoTap = 0xFFFFFFFF;
 constexpr uint32_t kFarAway = 0x20000000;  // outside of every input
 
@@ -53,17 +53,25 @@ bool is_gemm(const ConvProblem& c, const Limits& limits) {
 
 const ConvVariant kVariants[] = {
     {"depthwise", is_depthwise},
-    {"gemm_128x128",
-     [](const ConvProblem& c, const Limits& l) {
-       return is_gemm(c, l) && c.m() > 64 && tiles(c, 128, 128) >= kManyGroups;
-     },
-     128, 128, 8, 8},
-    {"gemm_64x128",
-     [](const ConvProblem& c, const Limits& l) { return is_gemm(c, l) && tiles(c, 64, 128) >= kManyGroups; }, 64, 128,
-     4, 8},
-    {"gemm_64x64", is_gemm, 64, 64, 4, 4},
-    {"direct", [](const ConvProblem&, const Limits&) { return true; }},
+    {"direct", [](const ConvProblem& c, const Limits& l) { return !is_gemm(c, l); }},
+    {"gemm_128x64", is_gemm, 128, 64, 8, 4, 34},
+    {"gemm_64x128", is_gemm, 64, 128, 4, 8, 34},
+    {"gemm_64x64", is_gemm, 64, 64, 4, 4, 25},
+    {"gemm_32x128", is_gemm, 32, 128, 4, 8, 25},
+    {"gemm_32x64", is_gemm, 32, 64, 4, 4, 17},
 };
+
+// Microseconds on a GPU of 132 units (an H200): a unit works through its workgroups' tiles of K, each of which takes a
+// round trip to memory at least; parts of K are added up by a second dispatch.
+double estimate(const ConvProblem& c, const ConvVariant& v, int64_t k_tiles, int64_t splits) {
+  constexpr double kUnits = 132, kRoundTrip = 0.85, kDispatch = 5, kBytesPerMicrosecond = 2e6;
+  const auto workgroups = static_cast<double>(tiles(c, v.bm, v.bn) * splits);
+  const double tile = 2.0 * v.bm * v.bn * kTileK / (v.tflops * 1e6 / kUnits);
+  const double turn = std::max(kRoundTrip, std::ceil(workgroups / kUnits) * tile);
+  const double parts = static_cast<double>(splits * c.batch * c.cout * volume(c.out)) * 4 * 2;
+  return static_cast<double>(ceil_div(k_tiles, splits)) * turn +
+         (splits > 1 ? kDispatch + parts / kBytesPerMicrosecond : 0);
+}
 
 std::string element(LowerCall& call, Operand o) { return std::string(call.element(o)); }
 
@@ -214,24 +222,15 @@ Operand pack_weight(LowerCall& call, const ConvProblem& c, const ConvOperands& o
   return LowerCall::reading(packed);
 }
 
-// How many workgroups share one tile of the result, each a part of K.
-int64_t splits_of(const ConvProblem& c, const ConvVariant& v, int64_t k_tiles, const Limits& limits) {
-  const int64_t own = tiles(c, v.bm, v.bn);
-  if (own >= kManyGroups / 2) return 1;
-  constexpr int64_t kLeastTiles = 4;  // of K: fewer are not worth a second pass
-  const int64_t room = limits.groups_per_axis / (c.groups * c.phases());
-  const int64_t wanted = std::min({ceil_div(kManyGroups, own), k_tiles / kLeastTiles, room, int64_t{64}});
-  return std::max<int64_t>(1, wanted);
-}
-
-void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, const ConvVariant& v) {
+void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, const ConvVariant& v,
+               int64_t wanted_splits) {
   namespace k = wgsl::conv_gemm;
   const Limits& limits = call.device().limits();
   const int64_t plane = volume(c.in), out_plane = volume(c.out);
   const int64_t m_padded = round_up(c.m(), v.bm), k_tiles = ceil_div(c.k(), kTileK), k_padded = k_tiles * kTileK;
   const int64_t block = c.cin_group() % kTileK == 0 ? kTileK : 1;
 
-  const int64_t tiles_per_split = ceil_div(k_tiles, splits_of(c, v, k_tiles, limits));
+  const int64_t tiles_per_split = ceil_div(k_tiles, wanted_splits);
   const int64_t splits = ceil_div(k_tiles, tiles_per_split);
   const Operand to = splits > 1 ? call.temporary(Storage::kF32, {splits * c.batch * c.cout * out_plane}) : o.y;
 
@@ -270,7 +269,7 @@ void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, con
                        {"BK", to_u32(kTileK)},
                        {"TM", v.tm},
                        {"TN", v.tn},
-                       {"BLOCK", to_u32(block)},
+                       {"BLOCK", rows_in ? 1u : to_u32(block)},
                        {"CHECKED", c.inside && c.k() == k_padded ? 0u : 1u},
                        {"PHASED", c.phases() > 1 ? 1u : 0u}});
   KernelKey key{.kernel = "conv_gemm",
@@ -344,20 +343,33 @@ void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, con
 
 std::span<const ConvVariant> conv_variants() { return kVariants; }
 
-const ConvVariant& find_conv_variant(const ConvProblem& problem, const Limits& limits) {
+ConvChoice choose_conv(const ConvProblem& c, const Limits& limits) {
   for (const ConvVariant& v : kVariants)
-    if (v.fits(problem, limits)) return v;
-  fail(ErrorKind::kInternal, "No kernel takes a convolution.");
+    if (v.bm == 0 && v.fits(c, limits)) return {&v};
+  const int64_t k_tiles = ceil_div(c.k(), kTileK);
+  const int64_t most = std::min<int64_t>({64, k_tiles / 4, limits.groups_per_axis / (c.groups * c.phases())});
+  ConvChoice best{nullptr};
+  double least = 0;
+  for (const ConvVariant& v : kVariants) {
+    if (v.bm == 0) continue;
+    for (int64_t splits = 1; splits <= std::max<int64_t>(1, most); ++splits) {
+      const double us = estimate(c, v, k_tiles, splits);
+      if (best.variant && us >= least) continue;
+      best = {&v, splits};
+      least = us;
+    }
+  }
+  return best;
 }
 
 void emit_conv(LowerCall& call, const ConvProblem& problem, const ConvOperands& operands) {
-  const ConvVariant& v = find_conv_variant(problem, call.device().limits());
-  if (v.name == "depthwise")
+  const auto [v, splits] = choose_conv(problem, call.device().limits());
+  if (v->name == "depthwise")
     emit_depthwise(call, problem, operands);
-  else if (v.name == "direct")
+  else if (v->name == "direct")
     emit_direct(call, problem, operands);
   else
-    emit_gemm(call, problem, operands, v);
+    emit_gemm(call, problem, operands, *v, splits);
 }
 
 }  // namespace rlx::webgpu

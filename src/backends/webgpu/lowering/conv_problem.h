@@ -61,14 +61,21 @@ struct ConvOperands {
   bool extent_safe = true;
 };
 
-// A row of the table of kernels, best first (style.md, 3).
+// A row of the table of kernels (style.md, 3): the first of those without tiles that fits, else the tile that is
+// estimated to be fastest.
 struct ConvVariant {
   std::string_view name;
   bool (*fits)(const ConvProblem&, const Limits&);
-  uint32_t bm = 0, bn = 0, tm = 0, tn = 0;  // of a matrix product
+  uint32_t bm = 0, bn = 0, tm = 0, tn = 0;  // of a matrix product: a workgroup's tile, a thread's part
+  double tflops = 0;                        // with a large GPU full of them (an H200)
 };
 std::span<const ConvVariant> conv_variants();
-const ConvVariant& find_conv_variant(const ConvProblem& problem, const Limits& limits);
+
+struct ConvChoice {
+  const ConvVariant* variant;
+  int64_t splits = 1;  // workgroups that share a tile, each a part of K
+};
+ConvChoice choose_conv(const ConvProblem& problem, const Limits& limits);
 
 void emit_conv(LowerCall& call, const ConvProblem& problem, const ConvOperands& operands);
 
