@@ -27,8 +27,8 @@ TEST_F(Environment, SwitchesReachThePlan) {
   EXPECT_EQ(apart.at("arena_bytes"), apart.at("unshared_bytes"));
   EXPECT_GT(usual.at("in_place_results"), 0);
   EXPECT_EQ(copied.at("in_place_results"), 0);
-  for (const std::string variable :
-       {"RLX_POISON=1", "RLX_VERIFY_PLAN=on", "RLX_SCHEDULE=source", "RLX_SCHEDULE=greedy"})
+  for (const std::string variable : {"RLX_KERNEL_DISPATCH=common", "RLX_WGPU_NAN_TRACE=1", "RLX_POISON=1",
+                                     "RLX_VERIFY_PLAN=on", "RLX_SCHEDULE=source", "RLX_SCHEDULE=greedy"})
     EXPECT_TRUE(plan(variable).contains("arena_bytes")) << variable;
 }
 
@@ -43,6 +43,8 @@ TEST_F(Environment, BadValuesAreOneSentence) {
   };
   expect("RLX_NO_REUSE=maybe", "Environment variable RLX_NO_REUSE is 'maybe', not 0 or 1.");
   expect("RLX_SCHEDULE=sideways", "Environment variable RLX_SCHEDULE is 'sideways', not best, greedy or source.");
+  expect("RLX_KERNEL_DISPATCH=fast", "Environment variable RLX_KERNEL_DISPATCH is 'fast', not native or common.");
+  expect("RLX_WGPU_DUMP_FLAT=first", "Environment variable RLX_WGPU_DUMP_FLAT is 'first', not a number.");
   expect("RLX_DEVICE=abacus", "There is no device 'abacus'; there are: auto, webgpu, cpu, reference.");
 }
 

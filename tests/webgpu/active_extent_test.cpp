@@ -201,4 +201,64 @@ TEST_F(ActiveExtentOnWebGpu, RandomGraphsGiveWhatTheRowsInUseGive) {
   EXPECT_GT(honoured, 3);
 }
 
+// Kernels that loop over the rows by themselves: queries and keys, a scan's tokens. Against the oracle on the rows in
+// use; `batch`: the rows are sequences, not tokens.
+TEST_F(ActiveExtentOnWebGpu, AttentionAndScansAreCutByTheirOwnBound) {
+  Rng rng(9);
+  const int64_t upper = 300;
+  for (const bool batch : {false, true})
+    for (const auto mask : {ops::MaskKind::kNone, ops::MaskKind::kCausal}) {
+      const Dim rows = Dim::symbol(symbols::kSeq);
+      const int64_t other = batch ? 5 : 1;
+      const auto sizes = [&](const Dim& n, std::vector<Dim> rest) {
+        std::vector<Dim> dims = {batch ? n : Dim(other), batch ? Dim(other) : n};
+        dims.insert(dims.end(), rest.begin(), rest.end());
+        return Shape(std::move(dims));
+      };
+      const bool scans = !batch;  // a state has as many sequences as the batch, whose number is fixed
+      Graph g;
+      const Value x = g.input("x", {sizes(rows, {2, 8}), DType::F32});
+      const Value table = g.param("table", {{upper, 4}, DType::F32});
+      const Value q = ops::rope(x, table, table, {.head_dim = 8, .layout = ops::AttentionLayout::kBshd});
+      g.output(ops::attention(
+                   q, x, q, {.num_heads = 2, .head_dim = 8, .layout = ops::AttentionLayout::kBshd, .mask_kind = mask}),
+               "y");
+      if (scans) {
+        const Value u = ops::reshape(x, {.new_shape = {1, rows, 16}}), a = g.param("a", {{16, 3}, DType::F32});
+        const Value b = g.input("b", {{1, rows, 3}, DType::F32}), state = g.state("state", {{1, 16, 3}, DType::F32});
+        const Value scanned = ops::selective_scan(Values{u, ops::sigmoid(u), a, b, b, state}, {.state_size = 3});
+        g.update(state, scanned.result(1));
+        g.output(scanned, "scanned");
+      }
+      const int64_t actual = 7;
+      CompileOptions options = webgpu_options(true), oracle_options{.device = "reference"};
+      options.dims = {{symbols::kSeq, upper}};
+      oracle_options.dims = {{symbols::kSeq, actual}};
+      Executable exe = compile(g, options), oracle = compile(g, oracle_options);
+      const Tensor angles = rng.tensor({upper, 4}), a = rng.uniform_tensor({16, 3}, -1, 0);
+      for (Executable* e : {&exe, &oracle}) {
+        e->set_param("table", angles);
+        if (scans) e->set_param("a", a);
+      }
+      NamedTensors all, used;
+      for (const Port& p : exe.inputs()) {
+        all[p.name] = rng.tensor(p.type.shape.bind({{symbols::kSeq, upper}}).sizes());
+        used[p.name] =
+            first_rows(all[p.name], Tensor(DType::F32, p.type.shape.bind({{symbols::kSeq, actual}}).sizes()));
+      }
+      exe.set_active_extent(actual, upper);
+      for (int run = 0; run < 2; ++run) {
+        const NamedTensors cut = exe.run(all), expected = oracle.run(used);
+        for (const auto& [name, value] : expected)
+          EXPECT_TRUE(near(first_rows(cut.at(name), value), value, {.of_max = 1e-4}))
+              << name << (batch ? " batch" : "");
+        if (scans) {
+          EXPECT_TRUE(near(exe.read_state("state"), oracle.read_state("state"), {.of_max = 1e-4}));
+        }
+      }
+      EXPECT_EQ(exe.stats().full_extent_runs, 0);
+      EXPECT_EQ(exe.stats().device.host_steps, 0);
+    }
+}
+
 }  // namespace rlx::test
