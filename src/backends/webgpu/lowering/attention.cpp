@@ -151,6 +151,12 @@ uint32_t AttentionTile::vectors_for(uint32_t width, uint32_t across, uint32_t mo
   return n;
 }
 
+// Of a tile of 64 rows and 64 keys: weights take 17 KiB, and each vector of depth 2 KiB.
+bool AttentionTile::has_room(const Limits& limits) {
+  return limits.workgroup_bytes >= 28 * 1024 && limits.workgroup_threads >= 256;
+}
+uint32_t AttentionTile::depth_for(const Limits& limits) { return limits.workgroup_bytes >= 36 * 1024 ? 8 : 4; }
+
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 // Few rows: a block as small as they are. Else the largest that the device's workgroup memory holds.
@@ -159,7 +165,8 @@ static AttentionTile choose_tile(const AttentionProblem& problem, const Limits& 
   const uint32_t wide = AttentionTile::vectors_for(width, 16, 4);
   if (problem.rows() <= 8) return {8, 16, 1, wide};
   if (problem.rows() <= 16) return {16, 16, 1, wide};
-  if (limits.workgroup_bytes >= 36 * 1024) return {64, 16, 4, wide};
+  if (problem.rows() > 32 && AttentionTile::has_room(limits))
+    return {64, 16, 4, wide, AttentionTile::depth_for(limits)};
   return {32, 8, width <= 128 ? 4u : 2u, AttentionTile::vectors_for(width, 8, 8)};
 }
 

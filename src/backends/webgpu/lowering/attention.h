@@ -49,6 +49,9 @@ struct AttentionTile {
   void add_to(KernelKey& key) const;  // as overrides
   // Vectors of a thread that cover a head of `width`, `most` at most; a power of two.
   static uint32_t vectors_for(uint32_t width, uint32_t across, uint32_t most);
+  // Does a block of 64 rows by 64 keys fit a workgroup, and how deep?
+  static bool has_room(const Limits& limits);
+  static uint32_t depth_for(const Limits& limits);
 };
 
 int64_t ceil_div(int64_t n, int64_t by);

@@ -10,17 +10,18 @@ namespace rlx::webgpu {
 namespace {
 
 // Two results of a thread's registers: half the columns of the forward kernel.
-AttentionTile choose_tile(uint32_t width, const Limits& limits) {
-  if (limits.workgroup_bytes >= 36 * 1024) return {64, 16, 4, AttentionTile::vectors_for(width, 16, 2)};
+AttentionTile choose_tile(int64_t owned, uint32_t width, const Limits& limits) {
+  if (owned > 32 && AttentionTile::has_room(limits))
+    return {64, 16, 4, AttentionTile::vectors_for(width, 16, 2), AttentionTile::depth_for(limits)};
   return {32, 8, width <= 64 ? 4u : 2u, AttentionTile::vectors_for(width, 8, 4)};
 }
 
 // dq, or dk and dv; what is not wanted goes into a temporary.
 void emit_gradient(LowerCall& call, const AttentionProblem& problem, Operand dy, Operand stats, bool of_keys) {
-  const AttentionTile tile = choose_tile(problem.params.head_dim, call.device().limits());
+  const int64_t owned = of_keys ? problem.params.seq_k : problem.rows();
+  const AttentionTile tile = choose_tile(owned, problem.params.head_dim, call.device().limits());
   auto params = problem.params;
   params.slices = to_u32(ceil_div(params.head_dim, tile.columns()));
-  const int64_t owned = of_keys ? params.seq_k : problem.rows();
   params.groups = to_u32(ceil_div(owned, tile.rows) * params.batch * params.kv_heads * params.slices);
   const bool vectors = problem.reads_vectors(call, {dy});
   KernelKey key = problem.kernel("attention_backward", vectors);
