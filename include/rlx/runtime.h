@@ -68,6 +68,9 @@ struct CompileOptions {
   WebGpuOptions webgpu;
   // Sizes of symbols. Empty for a graph with symbols: it is compiled at the first run, from the inputs' sizes.
   DimBinding dims;
+  // Of a graph that is compiled at its runs: for how many sizes the programs are kept, so that they can be run again.
+  // They share weights and states, and have an arena each.
+  int kept_programs = 1;
   // The symbol whose rows an active extent counts; by default the only dynamic one.
   std::optional<uint32_t> bucket_symbol;
 
@@ -158,7 +161,7 @@ struct DeviceStats {
 
 struct RunStats {
   int64_t runs = 0;
-  int64_t compiles = 0;          // 1 for a fixed graph; one more for each new binding
+  int64_t compiles = 0;          // 1 for a fixed graph; one more for each binding that has no program
   int64_t full_extent_runs = 0;  // runs with an active extent that had to use the full one
   DeviceStats device;            // of the program in use; zeros on the host
 };

@@ -44,6 +44,9 @@ class DeviceProgram {
   virtual Tensor read_state(size_t index) = 0;
   virtual void set_state(size_t index, const Tensor& value) = 0;
 
+  // Does it have the state's bytes in common with a program that it was compiled beside?
+  virtual bool shares_state(size_t index, const DeviceProgram& with) const = 0;
+
   virtual PlanInfo plan() const = 0;
   virtual DeviceStats device_stats() const { return {}; }
 };
@@ -64,8 +67,10 @@ struct Backend {
   bool reduces_any_axes = false;  // else passes put the reduced axes side by side
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
   // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
+  // `sibling`: null, or a program of the same graph for other sizes. The new one has its weights, shares them on the
+  // device with what was computed of them, and shares the states whose types are the same.
   std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            const CompileOptions& options);
+                                            const CompileOptions& options, const DeviceProgram* sibling);
 };
 
 // The graph as the backend's passes leave it (src/runtime/optimize.cpp).

@@ -101,6 +101,14 @@ struct Executable::Impl {
   std::vector<std::optional<Tensor>> params, handles, pending_states;
   std::vector<std::pair<size_t, size_t>> feeds;  // output, input
 
+  struct Compiled {
+    DimBinding binding;
+    std::unique_ptr<DeviceProgram> program;
+    std::vector<std::vector<int64_t>> input_sizes;  // bound
+  };
+  std::vector<Compiled> kept;  // for other sizes, the one used last first
+
+  // The one in use.
   std::optional<DimBinding> binding;
   std::unique_ptr<DeviceProgram> program;
   std::vector<std::vector<int64_t>> input_sizes;  // bound
@@ -114,6 +122,7 @@ struct Executable::Impl {
   };
   std::optional<Extent> extent;
   bool extent_honoured = true;
+  bool extent_stale = false;  // it is for sizes that the program in use does not have
   RunStats stats;
   std::atomic<bool> busy = false;
   bool is_probe = false;               // its values are looked at by who made it
@@ -154,54 +163,86 @@ struct Executable::Impl {
     return free[0];
   }
 
-  void compile_for(const DimBinding& sizes) {
-    // States and fed handles live in the old program: they move to the new one where their types are the same.
-    std::vector<std::optional<Tensor>> states = pending_states;
-    if (program)
-      for (size_t i = 0; i < states.size(); ++i)
-        if (!states[i]) states[i] = program->read_state(i);
+  // The program for these sizes becomes the one in use: a kept one, or a new one.
+  void use_program_for(const DimBinding& sizes) {
     if (program) pull_fed_handles();
+    const auto found = std::find_if(kept.begin(), kept.end(), [&](const Compiled& k) { return k.binding == sizes; });
+    Compiled next;
+    if (found != kept.end()) {
+      next = std::move(*found);
+      kept.erase(found);
+    } else {
+      next = compile_program(sizes);
+    }
+    take_states(next);
+    if (program) {  // the one used last is first
+      kept.insert(kept.begin(), Compiled{*binding, std::move(program), std::move(input_sizes)});
+      while (static_cast<int>(kept.size()) >= std::max(options.kept_programs, 1)) kept.pop_back();
+    }
+    program = std::move(next.program);
+    binding = next.binding;
+    input_sizes = std::move(next.input_sizes);
+    input_set.assign(manifest.inputs.size(), false);
+    handle_set.assign(manifest.inputs.size(), false);
+    apply_extent();
+  }
+
+  Compiled compile_program(const DimBinding& sizes) {
     progress("planning the program", -1);
-    std::unique_ptr<DeviceProgram> next;
+    Compiled next{.binding = sizes};
     if (options.debug.keeps_values()) {  // every value is an output, behind those that were asked for
       const Graph watched = with_watched_outputs(optimized->graph);
       Manifest all = manifest;
       all.outputs = manifest_of(watched).outputs;
-      next = backend->compile(watched, all, sizes, options);
+      next.program = backend->compile(watched, all, sizes, options, program.get());
     } else {
-      next = backend->compile(optimized->graph, manifest, sizes, options);
+      next.program = backend->compile(optimized->graph, manifest, sizes, options, program.get());
     }
-    if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next->plan()));
+    if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next.program->plan()));
     const DimBinding complete = graph->symbols().complete(sizes);
     for (size_t i = 0; i < params.size(); ++i)
       if (params[i]) {
         check_type(*params[i], {manifest.params[i].type.shape.bind(complete), manifest.params[i].type.dtype}, "Param",
                    manifest.params[i].name);
-        next->set_param(i, *params[i]);
+        if (!program) next.program->set_param(i, *params[i]);
       }
-    for (size_t i = 0; i < states.size(); ++i) {
-      if (!states[i]) continue;
-      const TensorType type{manifest.states[i].type.shape.bind(complete), manifest.states[i].type.dtype};
-      if (states[i]->type() == type)
-        next->set_state(i, *states[i]);
-      else
-        log(LogLevel::kWarning, str("State '", manifest.states[i].name, "' changes its sizes from ", states[i]->type(),
-                                    " to ", type, " and starts again with zeros."));
-    }
-    for (const auto& [output, input] : feeds) next->set_feed(output, input);
-    program = std::move(next);
-    binding = sizes;
-    pending_states.assign(pending_states.size(), std::nullopt);
-    input_sizes.clear();
-    for (const Port& p : manifest.inputs) input_sizes.push_back(p.type.shape.bind(complete).sizes());
-    input_set.assign(manifest.inputs.size(), false);
-    handle_set.assign(manifest.inputs.size(), false);
+    for (const auto& [output, input] : feeds) next.program->set_feed(output, input);
+    for (const Port& p : manifest.inputs) next.input_sizes.push_back(p.type.shape.bind(complete).sizes());
     ++stats.compiles;
-    apply_extent();
+    return next;
+  }
+
+  // States move from the program in use, or wait to be set; those whose sizes change start with zeros.
+  void take_states(const Compiled& next) {
+    const DimBinding complete = graph->symbols().complete(next.binding);
+    for (size_t i = 0; i < pending_states.size(); ++i) {
+      if (program && next.program->shares_state(i, *program)) continue;
+      std::optional<Tensor> value = std::move(pending_states[i]);
+      pending_states[i].reset();
+      if (program) value = program->read_state(i);
+      if (!value) continue;
+      const TensorType type{manifest.states[i].type.shape.bind(complete), manifest.states[i].type.dtype};
+      if (value->type() != type) {
+        log(LogLevel::kWarning, str("State '", manifest.states[i].name, "' changes its sizes from ", value->type(),
+                                    " to ", type, " and starts again with zeros."));
+        value = Tensor(type.dtype, type.shape.sizes());
+      }
+      next.program->set_state(i, *value);
+    }
+  }
+
+  // The graph was replaced by another form of it: nothing of the old program but its states is of use.
+  void compile_again(const DimBinding& sizes) {
+    for (size_t i = 0; program && i < pending_states.size(); ++i) pending_states[i] = program->read_state(i);
+    if (program) pull_fed_handles();
+    program.reset();
+    kept.clear();
+    use_program_for(sizes);
   }
 
   void apply_extent() {
     extent_honoured = true;
+    extent_stale = false;
     if (!program) return;
     if (!extent || extent->actual == extent->upper) {
       program->set_active_sizes(std::nullopt);
@@ -209,6 +250,11 @@ struct Executable::Impl {
     }
     const uint32_t symbol = bucket_symbol();
     const auto compiled = binding->find(symbol);
+    if (compiled && *compiled != extent->upper && deferred) {  // the next run may bring the right sizes
+      extent_stale = true;
+      program->set_active_sizes(std::nullopt);
+      return;
+    }
     require(compiled && *compiled == extent->upper, "The active extent's upper size (", extent->upper,
             ") is not the size of ?", symbol, " the executable is compiled for (", compiled.value_or(0), ").");
     DimBinding active = *binding;
@@ -267,12 +313,17 @@ struct Executable::Impl {
       return;
     }
     const DimBinding next = infer_binding(*graph, sizes);
-    if (!binding || *binding != next) compile_for(next);
+    if (!binding || *binding != next) use_program_for(next);
   }
 
   void run(std::span<const Tensor* const> given, std::vector<StepTrace>* trace = nullptr,
            const std::vector<bool>* wanted = nullptr) {
     prepare(given);
+    if (extent_stale) {
+      const auto compiled = binding->find(bucket_symbol());
+      fail(ErrorKind::kInvalid, str("The active extent's upper size (", extent->upper, ") is not the size of ?",
+                                    bucket_symbol(), " in this run (", compiled.value_or(0), ")."));
+    }
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i]) {
         program->set_input(i, *given[i]);
@@ -328,7 +379,7 @@ struct Executable::Impl {
     out->pending_states = pending_states;
     if (program) {
       for (size_t i = 0; i < out->pending_states.size(); ++i) out->pending_states[i] = program->read_state(i);
-      out->compile_for(*binding);
+      out->use_program_for(*binding);
     }
     return out;
   }
@@ -349,7 +400,7 @@ Executable compile(Graph graph, const CompileOptions& options) {
   impl->handles.resize(impl->manifest.inputs.size());
   impl->pending_states.resize(impl->manifest.states.size());
   impl->deferred = !impl->graph->dynamic_symbols().empty() && options.dims.empty();
-  if (!impl->deferred) impl->compile_for(options.dims);
+  if (!impl->deferred) impl->use_program_for(options.dims);
   return Executable(std::move(impl));
 }
 
@@ -364,6 +415,7 @@ void Executable::set_param(std::string_view name, Tensor value) {
   const size_t i = find_port(impl_->manifest.params, name, "param");
   check_type(value, impl_->bound(impl_->manifest.params[i].type), "Param", name);
   if (impl_->program) impl_->program->set_param(i, value);
+  for (const Impl::Compiled& k : impl_->kept) k.program->set_param(i, value);
   impl_->params[i] = std::move(value);
 }
 
@@ -449,6 +501,7 @@ void Executable::feed(std::string_view output, std::string_view input) {
   require(!impl_->is_fed(i), "Input '", input, "' is fed already.");
   impl_->feeds.emplace_back(o, i);
   if (impl_->program) impl_->program->set_feed(o, i);
+  for (const Impl::Compiled& k : impl_->kept) k.program->set_feed(o, i);
 }
 
 bool Executable::has_handle(std::string_view input) const {
@@ -472,7 +525,7 @@ void Executable::set_active_extent(int64_t actual, int64_t upper) {
     if (auto symbolic = with_bucket_symbol(*impl_->graph, kStaticBucket, upper);
         symbolic && !symbolic->dynamic_symbols().empty()) {
       impl_->set_graph(std::move(*symbolic));
-      impl_->compile_for({{kStaticBucket, upper}});
+      impl_->compile_again({{kStaticBucket, upper}});
     } else {
       impl_->extent_honoured = false;
       log(LogLevel::kInfo,

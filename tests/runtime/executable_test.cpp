@@ -245,7 +245,11 @@ TEST(ActiveExtent, RunsTheFirstRowsOnly) {
   Executable exe = compile(row_wise(kBatch), kReference);
   exe.set_param("w", kW);
   exe.run({{"x", Tensor(DType::F32, {8, 3})}});
-  EXPECT_ERROR(exe.set_active_extent(3, 7), kInvalid,
+  exe.set_active_extent(3, 7);  // of a program that the next run may need
+  EXPECT_ERROR(exe.run({{"x", Tensor(DType::F32, {8, 3})}}), kInvalid,
+               "upper size (7) is not the size of ?0 in this run (8)");
+  Executable bound = compile(row_wise(kBatch), {.device = "reference", .dims = {{symbols::kBatch, 8}}});
+  EXPECT_ERROR(bound.set_active_extent(3, 7), kInvalid,
                "upper size (7) is not the size of ?0 the executable is compiled for (8)");
 }
 

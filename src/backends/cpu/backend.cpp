@@ -23,9 +23,9 @@ Backend backend() {
       .reduces_any_axes = true,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-             const CompileOptions& options) {
+             const CompileOptions& options, const DeviceProgram* sibling) {
             const host::KernelTable tables[] = {{"cpu", kernel_table()}, {"reference", reference::kernel_table()}};
-            return host::make_program(symbolic, manifest, binding, tables, options);
+            return host::make_program(symbolic, manifest, binding, tables, options, sibling);
           },
   };
 }

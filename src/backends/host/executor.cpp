@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "backends/host/box_copy.h"
 #include "backends/host/memory.h"
@@ -177,7 +178,8 @@ struct EndCopy {
 
 class HostProgram : public DeviceProgram, public ParamSource {
  public:
-  HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options)
+  HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options,
+              const HostProgram* sibling)
       : program_(std::move(program)),
         options_(options),
         plan_(affordable(plan::make_plan(program_.problem, plan_options(options)), program_)),
@@ -185,6 +187,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
         arena_(plan_.arena_bytes, options.arena_alignment),
         persistent_(plan_.persistent_bytes, options.arena_alignment),
         statics_(program_.values.size()),
+        static_done_(program_.static_steps.size(), false),
         param_changed_(program_.manifest.params.size(), true),
         inputs_(program_.manifest.inputs.size()),
         params_(program_.manifest.params.size()),
@@ -203,14 +206,11 @@ class HostProgram : public DeviceProgram, public ParamSource {
         copied_outputs_.push_back(i);
       }
     }
-    for (const int32_t v : program_.state_values) {  // a state that nothing reads or updates is only kept
-      const Port& port = program_.manifest.states[unused_states_.size()];
-      unused_states_.push_back(v >= 0 ? Tensor()
-                                      : Tensor(port.type.dtype, port.type.shape.bind(program_.binding).sizes()));
-    }
+    make_states(sibling);
     find_kept_statics();
     for (const ProgramStep& step : program_.steps)
       bodies_.push_back(step.attrs.graphs().empty() ? nullptr : std::make_unique<StepBodies>(step, tables, options));
+    if (sibling) take_weights(*sibling);
     set_active_sizes(std::nullopt);
     if (options_.poison) find_deaths();
   }
@@ -269,7 +269,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
   Tensor read_state(size_t index) override {
     const Port& port = program_.manifest.states[index];
     const int32_t v = program_.state_values[index];
-    if (v < 0) return unused_states_[index].clone();
+    if (v < 0) return (*unused_states_)[index].clone();
     Tensor out(port.type.dtype, full_sizes_[static_cast<size_t>(v)]);
     if (out.num_elements() > 0) std::memcpy(out.mutable_bytes().data(), pointer(v), out.bytes().size());
     return out;
@@ -277,9 +277,16 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   void set_state(size_t index, const Tensor& value) override {
     if (program_.state_values[index] < 0)
-      unused_states_[index] = value.clone();
+      (*unused_states_)[index] = value.clone();
     else if (value.num_elements() > 0)
       std::memcpy(pointer(program_.state_values[index]), value.bytes().data(), value.bytes().size());
+  }
+
+  bool shares_state(size_t index, const DeviceProgram& with) const override {
+    const auto* other = dynamic_cast<const HostProgram*>(&with);
+    if (other == nullptr) return false;
+    return program_.state_values[index] < 0 ? unused_states_ == other->unused_states_
+                                            : states_[index] == other->states_[index];
   }
 
   PlanInfo plan() const override {
@@ -348,19 +355,95 @@ class HostProgram : public DeviceProgram, public ParamSource {
     const int64_t offset = plan_.slots[static_cast<size_t>(v)].offset;
     switch (program_.problem.values[static_cast<size_t>(root.value)].region) {
       case plan::Region::kActivation: return arena_.data() + offset;
-      case plan::Region::kPersistent: return persistent_.data() + offset;
+      case plan::Region::kPersistent: {
+        const int32_t state = state_under_[static_cast<size_t>(root.value)];
+        if (state < 0) return persistent_.data() + offset;
+        return states_[static_cast<size_t>(state)]->data() + root.offset_bytes;
+      }
       case plan::Region::kExternal: break;
     }
     const ProgramValue& value = program_.values[static_cast<size_t>(root.value)];
     if (value.source == Source::kStatic) {
-      std::byte* data = statics_[static_cast<size_t>(root.value)].data();
-      return data == nullptr ? nullptr : data + root.offset_bytes;
+      const auto& bytes = statics_[static_cast<size_t>(root.value)];
+      return bytes == nullptr ? nullptr : bytes->data() + root.offset_bytes;
     }
     const Tensor& t = value.source == Source::kInput   ? inputs_[static_cast<size_t>(value.index)]
                       : value.source == Source::kParam ? params_[static_cast<size_t>(value.index)]
                                                        : value.constant;
     std::byte* data = const_cast<std::byte*>(t.bytes().data());  // read only: no step writes an external value
     return data == nullptr ? nullptr : data + root.offset_bytes;
+  }
+
+  // ---- what programs of one graph share ----
+
+  // States have bytes of their own. A value that the plan has put into a state's bytes is in them.
+  void make_states(const HostProgram* sibling) {
+    const size_t n = program_.state_values.size();
+    states_.resize(n);
+    state_under_.assign(program_.values.size(), -1);
+    unused_states_ = std::make_shared<std::vector<Tensor>>(n);
+    bool same_unused = sibling != nullptr;
+    for (size_t i = 0; i < n; ++i) {
+      const int32_t v = program_.state_values[i];
+      if (v < 0) {  // nothing reads or updates it: it is only kept
+        const Port& port = program_.manifest.states[i];
+        (*unused_states_)[i] = Tensor(port.type.dtype, port.type.shape.bind(program_.binding).sizes());
+        same_unused = same_unused && sibling->program_.state_values[i] < 0 &&
+                      (*sibling->unused_states_)[i].type() == (*unused_states_)[i].type();
+        continue;
+      }
+      const ProgramValue& value = program_.values[static_cast<size_t>(v)];
+      const int32_t other = sibling ? sibling->program_.state_values[i] : -1;
+      if (other >= 0 && sibling->program_.values[static_cast<size_t>(other)].type == value.type)
+        states_[i] = sibling->states_[i];
+      else
+        states_[i] = std::make_shared<AlignedBytes>(program_.problem.values[static_cast<size_t>(v)].size_bytes,
+                                                    options_.arena_alignment);
+      for (size_t u = 0; u < program_.values.size(); ++u) {
+        const plan::Value& planned = program_.problem.values[u];
+        if (planned.view_of < 0 && planned.region == plan::Region::kPersistent && planned.size_bytes > 0 &&
+            plan_.slots[u].offset == plan_.slots[static_cast<size_t>(v)].offset)
+          state_under_[u] = static_cast<int32_t>(i);
+      }
+    }
+    if (same_unused) unused_states_ = sibling->unused_states_;
+  }
+
+  // What a static step computes, wherever it is.
+  struct StaticKey {
+    int64_t graph_node;
+    std::string kernel;
+    size_t output;
+    int64_t bytes;
+    auto operator<=>(const StaticKey&) const = default;
+  };
+  StaticKey key_of(const ProgramStep& step, size_t output) const {
+    const auto v = static_cast<size_t>(step.outputs[output]);
+    return {step.graph_node, step.kernel_name, output, program_.problem.values[v].size_bytes};
+  }
+
+  void take_weights(const HostProgram& sibling) {
+    for (size_t i = 0; i < params_.size(); ++i)
+      if (sibling.params_[i].num_elements() > 0 || !sibling.param_changed_[i]) set_param(i, sibling.params_[i]);
+    if (!sibling.statics_computed_ || sibling.statics_stale_) return;
+    std::map<StaticKey, std::shared_ptr<AlignedBytes>> computed;
+    for (const ProgramStep& step : sibling.program_.static_steps)
+      for (size_t i = 0; i < step.outputs.size(); ++i)
+        if (const int32_t v = step.outputs[i]; v >= 0 && sibling.keep_static_[static_cast<size_t>(v)])
+          computed.emplace(sibling.key_of(step, i), sibling.statics_[static_cast<size_t>(v)]);
+    for (size_t s = 0; s < program_.static_steps.size(); ++s) {
+      const ProgramStep& step = program_.static_steps[s];
+      bool done = true;
+      for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const int32_t v = step.outputs[i];
+        if (v < 0 || !keep_static_[static_cast<size_t>(v)]) continue;  // what needs it asks for the step
+        const auto found = computed.find(key_of(step, i));
+        done = done && found != computed.end();
+        if (found != computed.end()) statics_[static_cast<size_t>(v)] = found->second;
+      }
+      static_done_[s] = done;
+    }
+    std::fill(param_changed_.begin(), param_changed_.end(), false);
   }
 
   // ---- weights of weights ----
@@ -384,7 +467,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     std::vector<bool> due(n), needed(program_.values.size());
     for (size_t s = 0; s < n; ++s) {
       const ProgramStep& step = program_.static_steps[s];
-      due[s] = !statics_computed_;
+      due[s] = !static_done_[s];
       for (const int32_t p : step.params) due[s] = due[s] || param_changed_[static_cast<size_t>(p)];
     }
     for (size_t s = n; s-- > 0;) {
@@ -400,9 +483,10 @@ class HostProgram : public DeviceProgram, public ParamSource {
       if (due[s]) {
         progress("preparing weights", static_cast<double>(s) / static_cast<double>(n));
         run_static(program_.static_steps[s]);
+        static_done_[s] = true;
       }
     for (size_t v = 0; v < statics_.size(); ++v)
-      if (!keep_static_[v]) statics_[v] = AlignedBytes();
+      if (!keep_static_[v]) statics_[v].reset();
     std::fill(param_changed_.begin(), param_changed_.end(), false);
     statics_computed_ = true;
     statics_stale_ = false;
@@ -413,8 +497,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
     const AlignedBytes scratch(step.scratch_bytes, options_.arena_alignment);
     for (const int32_t v : step.outputs)
       if (v >= 0)
-        statics_[static_cast<size_t>(v)] =
-            AlignedBytes(program_.problem.values[static_cast<size_t>(v)].size_bytes, options_.arena_alignment);
+        statics_[static_cast<size_t>(v)] = std::make_shared<AlignedBytes>(
+            program_.problem.values[static_cast<size_t>(v)].size_bytes, options_.arena_alignment);
     ReadyStep r = ready(step, nullptr, nullptr);
     r.scratch = scratch.data();
     connect(r);
@@ -637,11 +721,14 @@ class HostProgram : public DeviceProgram, public ParamSource {
   plan::Plan plan_;
   std::shared_ptr<ThreadPool> pool_;
   AlignedBytes arena_, persistent_;
-  std::vector<AlignedBytes> statics_;  // by value
+  std::vector<std::shared_ptr<AlignedBytes>> states_;  // by manifest index
+  std::vector<int32_t> state_under_;                    // by value: the state whose bytes it takes; -1: none
+  std::vector<std::shared_ptr<AlignedBytes>> statics_;  // by value
+  std::vector<bool> static_done_;                       // by static step
   std::vector<bool> keep_static_;      // by value
   std::vector<bool> param_changed_;
   bool statics_computed_ = false, statics_stale_ = true;
-  std::vector<Tensor> unused_states_;
+  std::shared_ptr<std::vector<Tensor>> unused_states_;
   std::vector<Tensor> inputs_, params_;
   std::vector<const std::byte*> fed_;  // by input: the buffer a feed writes
   std::vector<Tensor> outputs_;
@@ -660,9 +747,11 @@ class HostProgram : public DeviceProgram, public ParamSource {
 }  // namespace
 
 std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            std::span<const KernelTable> tables, const CompileOptions& options) {
+                                            std::span<const KernelTable> tables, const CompileOptions& options,
+                                            const DeviceProgram* sibling) {
   const int threads = shared_pool(options.threads)->threads();
-  return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), tables, options);
+  return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), tables, options,
+                                       dynamic_cast<const HostProgram*>(sibling));
 }
 
 }  // namespace rlx::host

@@ -65,7 +65,8 @@ Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding&
               std::span<const KernelTable> tables, int threads);
 
 std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            std::span<const KernelTable> tables, const CompileOptions& options);
+                                            std::span<const KernelTable> tables, const CompileOptions& options,
+                                            const DeviceProgram* sibling = nullptr);
 
 // The row that runs a node, and whose it is; a null row when no table has one.
 struct KernelChoice {

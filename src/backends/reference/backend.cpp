@@ -13,11 +13,11 @@ Backend backend() {
       .claims = nullptr,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-             const CompileOptions& options) {
+             const CompileOptions& options, const DeviceProgram* sibling) {
             const host::KernelTable tables[] = {{"reference", kernel_table()}};
             CompileOptions alone = options;
             alone.threads = 1;  // no kernel here uses another: none is started
-            return host::make_program(symbolic, manifest, binding, tables, alone);
+            return host::make_program(symbolic, manifest, binding, tables, alone, sibling);
           },
   };
 }

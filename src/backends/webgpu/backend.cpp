@@ -86,9 +86,9 @@ Backend backend() {
       .claims = claims,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-             const CompileOptions& options) {
+             const CompileOptions& options, const DeviceProgram* sibling) {
             const std::shared_ptr<Device> device = Device::open(options.webgpu);
-            return make_program(lower(symbolic, manifest, binding, *device, options), device, options);
+            return make_program(lower(symbolic, manifest, binding, *device, options), device, options, sibling);
           },
   };
 }

@@ -16,14 +16,14 @@ constexpr uint64_t kSmallInputBytes = 64 << 10;  // compared with what was uploa
 }  // namespace
 
 WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
-                             Commands* parent)
+                             Commands* parent, const WebGpuProgram* sibling)
     : device_(std::move(device)),
       api_(device_->api()),
       options_(options),
       limits_(limits_for(*device_, options)),
       program_(std::move(program)),
       plan_(plan::make_plan(program_.problem, plan_options_for(limits_, options_))),
-      memory_(*device_, limits_, program_, plan_, options_),
+      memory_(*device_, limits_, program_, plan_, options_, sibling ? &sibling->memory_ : nullptr),
       dispatches_(*device_, limits_, program_, memory_, options_),
       commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
       nested_(parent != nullptr),
@@ -32,6 +32,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       inputs_(program_.manifest.inputs.size()),
       params_(program_.manifest.params.size()),
       param_changed_(program_.manifest.params.size(), true),
+      static_done_(program_.static_steps.size(), false),
       host_(program_.values.size()) {
   stats_.buffers += memory_.count();
   if (nested_) options_.webgpu.skip_readback = false;  // of predicates
@@ -49,9 +50,10 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   for (const int32_t v : program_.state_values) {
     const Port& port = program_.manifest.states[host_states_.size()];
     const Tensor zeros(port.type.dtype, port.type.shape.bind(program_.binding).sizes());
-    if (v >= 0 && on_device(v)) uploads_.write(v, zeros);
+    if (v >= 0 && on_device(v) && !memory_.is_taken_over(v)) uploads_.write(v, zeros);
     host_states_.push_back(v < 0 || !on_device(v) ? zeros : Tensor());
   }
+  if (sibling) take_weights(*sibling);
   if (options_.poison) make_poison();
   device_->check("preparing the program");
   if (options_.webgpu.schedule_report && !nested_) log(LogLevel::kReport, schedule_text());
@@ -165,6 +167,31 @@ void WebGpuProgram::set_state(size_t index, const Tensor& tensor) {
   else
     uploads_.write(v, tensor);
   device_->check("writing a state");
+}
+
+bool WebGpuProgram::shares_state(size_t index, const DeviceProgram& with) const {
+  const auto* other = dynamic_cast<const WebGpuProgram*>(&with);
+  if (other == nullptr) return false;
+  const int32_t v = program_.state_values[index], theirs = other->program_.state_values[index];
+  return v >= 0 && theirs >= 0 && on_device(v) && other->on_device(theirs) &&
+         memory_.same_place(v, other->memory_, theirs);
+}
+
+// Weights that lie where the sibling has them are there already, and so is what was computed of them.
+void WebGpuProgram::take_weights(const WebGpuProgram& sibling) {
+  for (size_t i = 0; i < params_.size(); ++i) set_param(i, sibling.params_[i]);
+  if (sibling.params_stale_) return;
+  std::fill(param_changed_.begin(), param_changed_.end(), false);
+  for (size_t v = 0; v < program_.values.size(); ++v)
+    if (program_.values[v].source == Source::kParam && program_.problem.values[v].view_of < 0 &&
+        on_device(static_cast<int32_t>(v)) && !memory_.is_taken_over(static_cast<int32_t>(v)))
+      param_changed_[static_cast<size_t>(program_.values[v].index)] = true;
+  for (size_t s = 0; s < program_.static_steps.size(); ++s) {
+    const auto* d = std::get_if<Dispatch>(&program_.static_steps[s].work);
+    static_done_[s] = d != nullptr && std::ranges::all_of(d->operands, [&](const Operand& o) {
+                        return !o.write || memory_.is_taken_over(root(o.value));
+                      });
+  }
 }
 
 void WebGpuProgram::upload_constants() {
@@ -285,8 +312,9 @@ PlanInfo WebGpuProgram::plan() const {
 }
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
-                                            const CompileOptions& options) {
-  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options);
+                                            const CompileOptions& options, const DeviceProgram* sibling) {
+  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr,
+                                         dynamic_cast<const WebGpuProgram*>(sibling));
 }
 
 }  // namespace rlx::webgpu

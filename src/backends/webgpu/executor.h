@@ -11,9 +11,9 @@ namespace rlx::webgpu {
 
 class WebGpuProgram : public DeviceProgram {
  public:
-  // `parent`: of a region: its commands join those of the program it is in.
+  // `parent`: of a region: its commands join those of the program it is in. `sibling`: as Backend::compile says.
   WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
-                Commands* parent = nullptr);
+                Commands* parent = nullptr, const WebGpuProgram* sibling = nullptr);
 
   void set_param(size_t index, const Tensor& value) override;
   void set_input(size_t index, const Tensor& value) override;
@@ -24,6 +24,7 @@ class WebGpuProgram : public DeviceProgram {
   Tensor read_input(size_t index) override;
   Tensor read_state(size_t index) override;
   void set_state(size_t index, const Tensor& tensor) override;
+  bool shares_state(size_t index, const DeviceProgram& with) const override;
   PlanInfo plan() const override;
   DeviceStats device_stats() const override;
 
@@ -76,6 +77,7 @@ class WebGpuProgram : public DeviceProgram {
   bool is_on_host(int32_t v) const;
   Tensor host_tensor(int32_t v) const;
   Tensor read_value(int32_t v);
+  void take_weights(const WebGpuProgram& sibling);
   void upload_constants();
   void write_dim_values();
 
@@ -145,7 +147,8 @@ class WebGpuProgram : public DeviceProgram {
   std::vector<Input> inputs_;
   std::vector<Tensor> params_;
   std::vector<bool> param_changed_;
-  bool params_stale_ = true, statics_computed_ = false;
+  std::vector<bool> static_done_;  // by static step
+  bool params_stale_ = true;
   std::vector<std::pair<size_t, size_t>> feeds_;  // output, input
   std::vector<EndCopy> end_copies_;
   bool end_copies_stale_ = true;

@@ -11,6 +11,33 @@ namespace {
 
 constexpr uint64_t kWeightsBufferBytes = uint64_t{256} << 20;  // small weights share buffers of this size
 
+// What programs of one graph for different sizes have in common, by a name that is the same in all of them; empty for
+// other values. Static values are named by the node they are computed for and by how.
+std::vector<std::string> common_names(const Program& program) {
+  std::vector<std::string> names(program.values.size());
+  std::map<std::string, int> seen;
+  const auto name = [&](size_t v, std::string of) {
+    const ProgramValue& value = program.values[v];
+    if (program.problem.values[v].view_of >= 0 || value.storage == Storage::kHost) return;
+    of += str("/", static_cast<int>(value.storage), "/", program.problem.values[v].size_bytes);
+    const int nth = seen[of]++;
+    names[v] = str(of, "/", nth);
+  };
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    if (program.values[v].source == Source::kParam) name(v, str("param ", program.values[v].index));
+    if (program.values[v].source == Source::kState) name(v, str("state ", program.values[v].index));
+  }
+  for (const Step& step : program.static_steps)
+    if (const auto* d = std::get_if<Dispatch>(&step.work)) {
+      std::string of = str("static ", step.graph_node, " ", step.name, " ", d->kernel.kernel);
+      for (const auto& [constant, n] : d->kernel.constants) of += str(" ", constant, "=", n);
+      for (const Operand& o : d->operands)
+        if (o.write && program.values[static_cast<size_t>(o.value)].source == Source::kStatic)
+          name(static_cast<size_t>(o.value), of);
+    }
+  return names;
+}
+
 }  // namespace
 
 Limits limits_for(const Device& device, const CompileOptions& options) {
@@ -38,12 +65,14 @@ plan::Options plan_options_for(const Limits& limits, const CompileOptions& optio
 }
 
 Memory::Memory(Device& device, const Limits& limits, const Program& program, const plan::Plan& plan,
-               const CompileOptions& options)
+               const CompileOptions& options, const Memory* sibling)
     : device_(device),
       program_(program),
       alignment_(static_cast<uint64_t>(plan_options_for(limits, options).alignment)),
       guard_(static_cast<uint64_t>(plan_options_for(limits, options).guard_bytes)),
+      taken_(program.values.size(), false),
       places_(program.values.size()) {
+  if (sibling) take_over(*sibling);
   const auto page = static_cast<uint64_t>(plan_options_for(limits, options).page_bytes);
   const auto arena_bytes = static_cast<uint64_t>(plan.arena_bytes);
   for (uint64_t at = 0; at < arena_bytes; at += page)
@@ -59,6 +88,10 @@ Memory::Memory(Device& device, const Limits& limits, const Program& program, con
     const plan::Value& planned = program.problem.values[v];
     const ProgramValue& value = program.values[v];
     if (planned.view_of >= 0 || value.storage == Storage::kHost) continue;
+    if (taken_[v]) {
+      if (planned.region == plan::Region::kPersistent) owners.emplace(plan.slots[v].offset, v);
+      continue;
+    }
     if (planned.size_bytes == 0) {
       places_[v] = {nothing, 0};
       continue;
@@ -100,6 +133,26 @@ Memory::Memory(Device& device, const Limits& limits, const Program& program, con
     }
 }
 
+void Memory::take_over(const Memory& sibling) {
+  std::map<std::string, int32_t> known;  // the sibling's values
+  const std::vector<std::string> theirs = common_names(sibling.program_), ours = common_names(program_);
+  for (size_t v = 0; v < theirs.size(); ++v)
+    if (!theirs[v].empty() && sibling.places_[v].buffer >= 0) known.emplace(theirs[v], static_cast<int32_t>(v));
+  std::map<int32_t, int32_t> indices;  // of the sibling's buffers, here
+  for (size_t v = 0; v < ours.size(); ++v) {
+    const auto found = ours[v].empty() ? known.end() : known.find(ours[v]);
+    if (found == known.end()) continue;
+    const Place place = sibling.place(found->second);
+    const auto [index, is_new] = indices.emplace(place.buffer, static_cast<int32_t>(buffers_.size()));
+    if (is_new) {
+      buffers_.push_back(sibling.buffers_[static_cast<size_t>(place.buffer)]);
+      sizes_.push_back(sibling.sizes_[static_cast<size_t>(place.buffer)]);
+    }
+    places_[v] = {index->second, place.offset};
+    taken_[v] = true;
+  }
+}
+
 uint64_t Memory::guard_begin(int32_t value) const {
   const plan::Root r = plan::root_of(program_.problem, value);
   const auto bytes = static_cast<uint64_t>(program_.problem.values[static_cast<size_t>(r.value)].size_bytes);
@@ -122,9 +175,10 @@ void Memory::make(const Packer& packer) {
 
 int32_t Memory::add_buffer(uint64_t bytes, const std::string& label) {
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 256), 256);
-  buffers_.push_back(
-      device_.make_buffer(size, WGPUBufferUsage_Storage | WGPUBufferUsage_CopyDst | WGPUBufferUsage_CopySrc, label));
+  buffers_.push_back(std::make_shared<Buffer>(
+      device_.make_buffer(size, WGPUBufferUsage_Storage | WGPUBufferUsage_CopyDst | WGPUBufferUsage_CopySrc, label)));
   sizes_.push_back(size);
+  ++own_buffers_;
   return static_cast<int32_t>(buffers_.size() - 1);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,18 +27,24 @@ struct Place {
 
 class Memory {
  public:
+  // `sibling`: null, or the memory of a program of the same graph for other sizes, whose weights, values computed of
+  // weights, and states are taken over.
   Memory(Device& device, const Limits& limits, const Program& program, const plan::Plan& plan,
-         const CompileOptions& options);
+         const CompileOptions& options, const Memory* sibling = nullptr);
 
   Place place(int32_t value) const { return places_[static_cast<size_t>(value)]; }
-  WGPUBuffer buffer(int32_t index) const { return buffers_[static_cast<size_t>(index)].get(); }
+  WGPUBuffer buffer(int32_t index) const { return buffers_[static_cast<size_t>(index)]->get(); }
   WGPUBuffer buffer_of(int32_t value) const { return buffer(place(value).buffer); }
   // The bytes behind the value's root that a guard may fill; none where the value has no device bytes.
   uint64_t guard_begin(int32_t value) const;
 
   const std::vector<int32_t>& arena() const { return arena_; }  // pages
   uint64_t buffer_bytes(int32_t index) const { return sizes_[static_cast<size_t>(index)]; }
-  int64_t count() const { return static_cast<int64_t>(buffers_.size()); }
+  int64_t count() const { return own_buffers_; }
+  bool is_taken_over(int32_t value) const { return taken_[static_cast<size_t>(value)]; }
+  bool same_place(int32_t value, const Memory& other, int32_t other_value) const {
+    return buffer_of(value) == other.buffer_of(other_value) && place(value).offset == other.place(other_value).offset;
+  }
 
  private:
   // Slots one after the other, in buffers that are made when all are known.
@@ -55,11 +62,14 @@ class Memory {
   void pack(Packer& packer, size_t value, uint64_t bytes) const;
   void make(const Packer& packer);
   int32_t add_buffer(uint64_t bytes, const std::string& label);
+  void take_over(const Memory& sibling);
 
   Device& device_;
   const Program& program_;
   uint64_t alignment_, guard_;
-  std::vector<Buffer> buffers_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  int64_t own_buffers_ = 0;  // the others are a sibling's
+  std::vector<bool> taken_;  // by value
   std::vector<uint64_t> sizes_;
   std::vector<Place> places_;  // by value
   std::vector<int32_t> arena_;

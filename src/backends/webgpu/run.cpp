@@ -13,7 +13,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
     is_traced_ = trace != nullptr;
     if (is_traced_) begin_trace();
     guarded_.clear();
-    if (params_stale_ || !statics_computed_) prepare_weights();
+    if (params_stale_) prepare_weights();
     upload_inputs();
     if (options_.poison) poison_arena();
     for (size_t t = 0; t < ready_.size(); ++t) {
@@ -40,16 +40,16 @@ void WebGpuProgram::prepare_weights() {
   }
   device_->check("uploading weights");
   in_static_ = true;
-  for (ReadyStep& r : static_ready_) {
-    const auto& params = r.step->params;
-    if (statics_computed_ &&
+  for (size_t s = 0; s < static_ready_.size(); ++s) {
+    const auto& params = static_ready_[s].step->params;
+    if (static_done_[s] &&
         std::none_of(params.begin(), params.end(), [&](int32_t p) { return param_changed_[static_cast<size_t>(p)]; }))
       continue;
-    run_step(r);
+    run_step(static_ready_[s]);
+    static_done_[s] = true;
   }
   in_static_ = false;
   std::fill(param_changed_.begin(), param_changed_.end(), false);
-  statics_computed_ = true;
   params_stale_ = false;
 }
 
