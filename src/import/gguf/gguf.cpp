@@ -56,8 +56,6 @@ class Reader : public ByteReader {
   std::string_view name(std::string_view what) { return text(count(what), what); }
 };
 
-bool is_integer(uint32_t t) { return t != kF32 && t != kF64 && t != kBool && t != kString && t != kArray; }
-
 // All but a U64 beyond an int64_t.
 std::optional<int64_t> signed_integer(Reader& r, uint32_t type, uint64_t* beyond) {
   switch (type) {

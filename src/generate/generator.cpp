@@ -1,0 +1,157 @@
+#include "generate/generator.h"
+
+#include <algorithm>
+
+#include "models/architectures.h"
+#include "rlx/log.h"
+#include "rlx/ops.h"
+
+namespace rlx::generate {
+
+namespace {
+
+constexpr int64_t kDefaultContext = 4096;
+// Prompts run in parts of at most so many rows; a part is padded to the next size, and the padding is not computed.
+constexpr int64_t kRowSizes[] = {1, 8, 32, 128, 512};
+constexpr int64_t kMostRows = 512;
+
+int64_t bucket_of(int64_t rows) {
+  for (const int64_t size : kRowSizes)
+    if (rows <= size) return size;
+  return kMostRows;
+}
+
+struct Built {
+  Executable executable;
+  int64_t context, vocabulary;
+};
+
+Built build(const models::ModelSource& source, const GeneratorOptions& options) {
+  check(options.sampling);
+  require(options.batch >= 1 && options.batch <= 4096, "The number of sequences (", options.batch,
+          ") is not between 1 and 4096.");
+  const models::Architecture& architecture = models::find_architecture(source);
+  models::DecoderConfig config = models::read_decoder_config(source);
+  if (architecture.configure) architecture.configure(source, config);
+  const int64_t context = options.context > 0 ? options.context : std::min(config.context, kDefaultContext);
+  const int64_t vocabulary = config.vocabulary;
+  // Rows of sequences of different lengths are padded, and the padding is written behind them.
+  const int64_t capacity = context + (options.batch > 1 ? kMostRows : 0);
+  models::DecoderBuilder b(source, std::move(config),
+                           {.batch = options.batch, .capacity = capacity, .dtype = options.cache});
+  const Value hidden = architecture.build(b);
+  // The last row of each sequence, by its place among all rows.
+  const Value last = b.graph().input("last", {{options.batch}, DType::I32});
+  const Value flat = ops::reshape(hidden, {.new_shape = {-1, hidden.shape()[2]}});
+  const Value scores = models::logits_of(b, ops::gather(flat, last, {.axis = 0}));
+  b.graph().output(sample(b.graph(), scores, options.sampling), "token");
+  if (options.keep_scores) b.graph().output(scores, "scores");
+
+  CompileOptions compile_options = options.compile;
+  compile_options.kept_programs = static_cast<int>(std::size(kRowSizes));
+  compile_options.bucket_symbol = symbols::kSeq;
+  Executable executable = compile(b.graph(), compile_options);
+  for (const auto& [name, tensor] : b.weights()) executable.set_param(name, tensor);
+  return {std::move(executable), context, vocabulary};
+}
+
+}  // namespace
+
+Generator::Generator(const models::ModelSource& source, const GeneratorOptions& options)
+    : options_(options), sequences_(static_cast<size_t>(options.batch)), executable_([&] {
+        Built built = build(source, options);
+        context_ = built.context;
+        vocabulary_ = built.vocabulary;
+        return std::move(built.executable);
+      }()) {}
+
+int32_t Generator::feed(std::span<const int32_t> tokens) {
+  const std::vector<int32_t> list(tokens.begin(), tokens.end());
+  return feed(std::span(&list, 1))[0];
+}
+
+std::vector<int32_t> Generator::feed(std::span<const std::vector<int32_t>> tokens) {
+  require(tokens.size() == sequences_.size(), "There are ", sequences_.size(), " sequences, tokens are given for ",
+          tokens.size(), ".");
+  for (size_t s = 0; s < tokens.size(); ++s) {
+    require(!tokens[s].empty(), "Sequence ", s, " is given no tokens.");
+    const auto length = static_cast<int64_t>(sequences_[s].size() + tokens[s].size());
+    require(length <= context_, "Sequence ", s, " would have ", length, " tokens; the context has ", context_, ".");
+    for (const int32_t t : tokens[s])
+      require(t >= 0 && t < vocabulary_, "Token ", t, " is not between 0 and ", vocabulary_ - 1, ".");
+  }
+  if (!sampling_begun_) {
+    std::vector<std::vector<int32_t>> all = sequences_;
+    std::vector<std::span<const int32_t>> recent;
+    for (size_t s = 0; s < all.size(); ++s) all[s].insert(all[s].end(), tokens[s].begin(), tokens[s].end());
+    for (const auto& list : all) recent.emplace_back(list);
+    begin_sampling(executable_, options_.sampling, recent);
+    sampling_begun_ = true;
+  }
+  // Rows of a part are computed together: the longest sequence says how many parts there are.
+  size_t longest = 0, done = 0;
+  for (const auto& list : tokens) longest = std::max(longest, list.size());
+  std::vector<int32_t> next(tokens.size());
+  while (done < longest) {
+    const size_t part = std::min(longest - done, static_cast<size_t>(kMostRows));
+    std::vector<std::span<const int32_t>> parts;
+    for (const auto& list : tokens) {
+      const size_t from = std::min(done, list.size()), to = std::min(done + part, list.size());
+      parts.push_back(std::span(list).subspan(from, to - from));
+    }
+    if (longest > static_cast<size_t>(kMostRows))
+      progress("reading the prompt", static_cast<double>(done) / static_cast<double>(longest));
+    run(parts);
+    for (size_t s = 0; s < tokens.size(); ++s) {
+      if (parts[s].empty()) continue;
+      sequences_[s].insert(sequences_[s].end(), parts[s].begin(), parts[s].end());
+      if (done + part >= tokens[s].size()) next[s] = drawn_[s];
+    }
+    done += part;
+  }
+  return next;
+}
+
+void Generator::run(const std::vector<std::span<const int32_t>>& parts) {
+  size_t rows = 0;
+  for (const auto& p : parts) rows = std::max(rows, p.size());
+  const int64_t size = bucket_of(static_cast<int64_t>(rows)), batch = this->batch();
+  if (inputs_.empty() || inputs_[0].sizes()[1] != size)
+    inputs_ = {Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch}),
+               Tensor(DType::I32, {batch})};
+  const auto tokens = inputs_[0].mutable_values<int32_t>(), positions = inputs_[1].mutable_values<int32_t>(),
+             past = inputs_[2].mutable_values<int32_t>(), last = inputs_[3].mutable_values<int32_t>();
+  for (size_t s = 0; s < parts.size(); ++s) {
+    const auto length = static_cast<int32_t>(sequences_[s].size());
+    past[s] = length;
+    const size_t valid = parts[s].size();
+    last[s] = static_cast<int32_t>(s * static_cast<size_t>(size) + (valid == 0 ? 0 : valid - 1));
+    for (size_t i = 0; i < static_cast<size_t>(size); ++i) {
+      const size_t at = s * static_cast<size_t>(size) + i;
+      tokens[at] = i < valid ? parts[s][i] : 0;
+      positions[at] = i < valid ? length + static_cast<int32_t>(i) : 0;
+    }
+  }
+  const bool cut = batch == 1;  // the rows behind the prompt's end are not computed
+  const int64_t full_runs = executable_.stats().full_extent_runs;
+  executable_.set_active_extent(cut ? static_cast<int64_t>(rows) : size, size);
+  const std::span<const Tensor> results = executable_.run_slots(inputs_);
+  RLX_ASSERT(executable_.stats().full_extent_runs == full_runs);  // attention counts on the rows being cut
+  const auto token = results[0].values<int32_t>();
+  drawn_.assign(token.begin(), token.end());
+  if (options_.keep_scores) scores_ = results[1].clone();
+}
+
+void Generator::truncate(int64_t sequence, int64_t length) {
+  auto& tokens = sequences_[static_cast<size_t>(sequence)];
+  require(length >= 0 && length <= static_cast<int64_t>(tokens.size()), "Sequence ", sequence, " has ", tokens.size(),
+          " tokens, not ", length, ".");
+  tokens.resize(static_cast<size_t>(length));
+}
+
+Tensor Generator::scores() {
+  require(options_.keep_scores, "The generator was made without keep_scores.");
+  return scores_;
+}
+
+}  // namespace rlx::generate

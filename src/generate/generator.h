@@ -1,0 +1,59 @@
+// Generator: a decoder with its caches, which takes tokens of several sequences and draws the next ones.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "generate/sampling.h"
+#include "models/source.h"
+#include "rlx/runtime.h"
+
+namespace rlx::generate {
+
+struct GeneratorOptions {
+  CompileOptions compile;
+  int64_t context = 0;  // tokens of a sequence; 0: what the model was made for, at most 4096
+  int64_t batch = 1;    // sequences
+  DType cache = DType::F32;
+  SamplingOptions sampling;
+  bool keep_scores = false;  // scores() can be asked for
+};
+
+class Generator {
+ public:
+  Generator(const models::ModelSource& source, const GeneratorOptions& options);
+
+  int64_t context() const { return context_; }
+  int64_t batch() const { return static_cast<int64_t>(sequences_.size()); }
+  int64_t vocabulary() const { return vocabulary_; }
+  const std::vector<int32_t>& tokens(int64_t sequence) const { return sequences_[static_cast<size_t>(sequence)]; }
+
+  // Appends tokens to the sequences (one list per sequence, none empty) and returns each one's next token, which is not
+  // appended: the next call does. Error(kInvalid) when a sequence would exceed the context; nothing has changed then.
+  std::vector<int32_t> feed(std::span<const std::vector<int32_t>> tokens);
+  int32_t feed(std::span<const int32_t> tokens);  // of the only sequence
+
+  // Forgets what stands behind the first `length` tokens: the caches keep those.
+  void truncate(int64_t sequence, int64_t length);
+  // Draws of a new answer: the same seed gives the same tokens again.
+  void restart_sampling() { sampling_begun_ = false; }
+
+  // Of the last feed: [batch, vocabulary].
+  Tensor scores();
+  const Executable& executable() const { return executable_; }
+
+ private:
+  void run(const std::vector<std::span<const int32_t>>& parts);
+
+  GeneratorOptions options_;
+  int64_t context_ = 0, vocabulary_ = 0;
+  std::vector<std::vector<int32_t>> sequences_;
+  Executable executable_;
+  std::vector<Tensor> inputs_;  // of the last size: tokens, positions, past, last
+  std::vector<int32_t> drawn_;
+  Tensor scores_;
+  bool sampling_begun_ = false;
+};
+
+}  // namespace rlx::generate

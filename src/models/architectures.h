@@ -1,0 +1,27 @@
+// The architectures that rlx builds from a model file: a name and a function each, a file per family.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "models/builder.h"
+
+namespace rlx::models {
+
+struct Architecture {
+  std::string_view name;                                                   // of GGUF's general.architecture
+  void (*configure)(const ModelSource& source, DecoderConfig& config);     // null: what all have in common will do
+  Value (*build)(DecoderBuilder& b);                                       // tokens to hidden rows, the last norm applied
+};
+std::span<const Architecture> architectures();
+// Error(kUnsupported) names those that there are.
+const Architecture& find_architecture(const ModelSource& source);
+
+// The vocabulary's scores of hidden rows: the model's own head, or its embeddings.
+Value logits_of(DecoderBuilder& b, const Value& hidden);
+
+// Families: one file each in architectures/.
+void configure_llama(const ModelSource& source, DecoderConfig& config);
+Value build_llama(DecoderBuilder& b);
+
+}  // namespace rlx::models
