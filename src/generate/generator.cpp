@@ -10,60 +10,25 @@ namespace rlx::generate {
 
 namespace {
 
-constexpr int64_t kDefaultContext = 4096;
-// Prompts run in parts of at most so many rows; a part is padded to the next size, and the padding is not computed.
-constexpr int64_t kRowSizes[] = {1, 8, 32, 128, 512};
-constexpr int64_t kMostRows = 512;
-
-int64_t bucket_of(int64_t rows) {
-  for (const int64_t size : kRowSizes)
-    if (rows <= size) return size;
-  return kMostRows;
-}
-
-struct Built {
-  Executable executable;
-  int64_t context, vocabulary;
-};
-
-Built build(const models::ModelSource& source, const GeneratorOptions& options) {
+Executable compile_generator(const Decoder& decoder, const GeneratorOptions& options) {
   check(options.sampling);
-  require(options.batch >= 1 && options.batch <= 4096, "The number of sequences (", options.batch,
-          ") is not between 1 and 4096.");
-  const models::Architecture& architecture = models::find_architecture(source);
-  models::DecoderConfig config = models::read_decoder_config(source);
-  if (architecture.configure) architecture.configure(source, config);
-  const int64_t context = options.context > 0 ? options.context : std::min(config.context, kDefaultContext);
-  const int64_t vocabulary = config.vocabulary;
-  // Rows of sequences of different lengths are padded, and the padding is written behind them.
-  const int64_t capacity = context + (options.batch > 1 ? kMostRows : 0);
-  models::DecoderBuilder b(source, std::move(config),
-                           {.batch = options.batch, .capacity = capacity, .dtype = options.cache});
-  const Value hidden = architecture.build(b);
+  models::DecoderBuilder& b = *decoder.builder;
   // The last row of each sequence, by its place among all rows.
   const Value last = b.graph().input("last", {{options.batch}, DType::I32});
-  const Value flat = ops::reshape(hidden, {.new_shape = {-1, hidden.shape()[2]}});
+  const Value flat = ops::reshape(decoder.hidden, {.new_shape = {-1, decoder.hidden.shape()[2]}});
   const Value scores = models::logits_of(b, ops::gather(flat, last, {.axis = 0}));
   b.graph().output(sample(b.graph(), scores, options.sampling), "token");
   if (options.keep_scores) b.graph().output(scores, "scores");
-
-  CompileOptions compile_options = options.compile;
-  compile_options.kept_programs = static_cast<int>(std::size(kRowSizes));
-  compile_options.bucket_symbol = symbols::kSeq;
-  Executable executable = compile(b.graph(), compile_options);
-  for (const auto& [name, tensor] : b.weights()) executable.set_param(name, tensor);
-  return {std::move(executable), context, vocabulary};
+  return compile_decoder(b, options.compile);
 }
 
 }  // namespace
 
 Generator::Generator(const models::ModelSource& source, const GeneratorOptions& options)
-    : options_(options), sequences_(static_cast<size_t>(options.batch)), executable_([&] {
-        Built built = build(source, options);
-        context_ = built.context;
-        vocabulary_ = built.vocabulary;
-        return std::move(built.executable);
-      }()) {}
+    : options_(options),
+      decoder_(make_decoder(source, {.context = options.context, .batch = options.batch, .cache = options.cache})),
+      sequences_(static_cast<size_t>(options.batch)),
+      executable_(compile_generator(decoder_, options)) {}
 
 int32_t Generator::feed(std::span<const int32_t> tokens) {
   const std::vector<int32_t> list(tokens.begin(), tokens.end());
@@ -76,9 +41,9 @@ std::vector<int32_t> Generator::feed(std::span<const std::vector<int32_t>> token
   for (size_t s = 0; s < tokens.size(); ++s) {
     require(!tokens[s].empty(), "Sequence ", s, " is given no tokens.");
     const auto length = static_cast<int64_t>(sequences_[s].size() + tokens[s].size());
-    require(length <= context_, "Sequence ", s, " would have ", length, " tokens; the context has ", context_, ".");
+    require(length <= context(), "Sequence ", s, " would have ", length, " tokens; the context has ", context(), ".");
     for (const int32_t t : tokens[s])
-      require(t >= 0 && t < vocabulary_, "Token ", t, " is not between 0 and ", vocabulary_ - 1, ".");
+      require(t >= 0 && t < vocabulary(), "Token ", t, " is not between 0 and ", vocabulary() - 1, ".");
   }
   if (!sampling_begun_) {
     std::vector<std::vector<int32_t>> all = sequences_;
@@ -115,7 +80,7 @@ std::vector<int32_t> Generator::feed(std::span<const std::vector<int32_t>> token
 void Generator::run(const std::vector<std::span<const int32_t>>& parts) {
   size_t rows = 0;
   for (const auto& p : parts) rows = std::max(rows, p.size());
-  const int64_t size = bucket_of(static_cast<int64_t>(rows)), batch = this->batch();
+  const int64_t size = padded_rows(static_cast<int64_t>(rows)), batch = this->batch();
   if (inputs_.empty() || inputs_[0].sizes()[1] != size)
     inputs_ = {Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch}),
                Tensor(DType::I32, {batch})};

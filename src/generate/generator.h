@@ -5,9 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "generate/decoder.h"
 #include "generate/sampling.h"
-#include "models/source.h"
-#include "rlx/runtime.h"
 
 namespace rlx::generate {
 
@@ -24,9 +23,9 @@ class Generator {
  public:
   Generator(const models::ModelSource& source, const GeneratorOptions& options);
 
-  int64_t context() const { return context_; }
+  int64_t context() const { return decoder_.context; }
   int64_t batch() const { return static_cast<int64_t>(sequences_.size()); }
-  int64_t vocabulary() const { return vocabulary_; }
+  int64_t vocabulary() const { return decoder_.builder->config().vocabulary; }
   const std::vector<int32_t>& tokens(int64_t sequence) const { return sequences_[static_cast<size_t>(sequence)]; }
 
   // Appends tokens to the sequences (one list per sequence, none empty) and returns each one's next token, which is not
@@ -47,7 +46,7 @@ class Generator {
   void run(const std::vector<std::span<const int32_t>>& parts);
 
   GeneratorOptions options_;
-  int64_t context_ = 0, vocabulary_ = 0;
+  Decoder decoder_;
   std::vector<std::vector<int32_t>> sequences_;
   Executable executable_;
   std::vector<Tensor> inputs_;  // of the last size: tokens, positions, past, last
