@@ -1,8 +1,11 @@
 #include "generate/decoder.h"
 
 #include <algorithm>
+#include <cstdio>
 
+#include "backends/host/memory.h"
 #include "models/architectures.h"
+#include "rlx/ops/leaves.h"
 
 namespace rlx::generate {
 
@@ -13,6 +16,30 @@ int64_t padded_rows(int64_t rows) {
     if (rows <= size) return size;
   return kMostRows;
 }
+
+namespace {
+
+std::string gib(int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
+  return text;
+}
+
+// Before anything is loaded: weights and caches must fit into the machine, whichever device runs them.
+void require_room(const models::DecoderBuilder& b, int64_t context) {
+  int64_t weights = 0, caches = 0;
+  for (const auto& [name, tensor] : b.weights()) weights = checked_add(weights, static_cast<int64_t>(tensor.bytes().size()));
+  for (const Node* state : b.graph().leaves(ops::state)) caches = checked_add(caches, state->results[0].type.size_bytes());
+  const int64_t room = host::memory_bytes();
+  if (checked_add(weights, caches) <= room) return;
+  const int64_t per_token = std::max<int64_t>(caches / context, 1), fits = weights < room ? (room - weights) / per_token : 0;
+  fail(ErrorKind::kMemory,
+       str("The model needs ", gib(weights + caches), " (weights ", gib(weights), ", ", context, " tokens of context ",
+           gib(caches), "); the machine has ", gib(room), ". ",
+           fits > 0 ? str("A context of ", fits, " tokens would fit.") : "A smaller or more strongly quantised model would fit."));
+}
+
+}  // namespace
 
 Decoder make_decoder(const models::ModelSource& source, const DecoderOptions& options) {
   require(options.batch >= 1 && options.batch <= 4096, "The number of sequences (", options.batch,
@@ -29,6 +56,7 @@ Decoder make_decoder(const models::ModelSource& source, const DecoderOptions& op
       source, std::move(config),
       models::CacheOptions{.batch = options.batch, .capacity = capacity, .dtype = options.cache});
   const Value hidden = architecture.build(*builder);
+  require_room(*builder, context);
   return {std::move(builder), hidden, context};
 }
 

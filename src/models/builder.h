@@ -31,6 +31,7 @@ class DecoderBuilder {
   const ModelSource& source() const { return source_; }
   const DecoderConfig& config() const { return config_; }
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   // The weights that the graph's params name; bytes of the file.
   const std::map<std::string, Tensor>& weights() const { return weights_; }
   bool has(const std::string& name) const { return source_.find(name).has_value(); }
