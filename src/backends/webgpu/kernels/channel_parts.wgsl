@@ -37,16 +37,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var s = 1.0;
   if (SUM) {
     s = f32(scale[p.scale_base + channel]);
-    if (s < 1.0e-12 && !nan_of(s)) { s = 1.0e-12; }
+    if (f_lt(s, 1.0e-12)) { s = 1.0e-12; }
   }
   var total = 0.0;
   for (var j = start + lane; j < end; j += WG) {
     let at = (j / p.inner * p.channels + channel) * p.inner + j % p.inner;
     let v = f32(x[p.x_base + at]);
     if (SUM) {
-      let z = quotient_of(v, s).value;
+      let z = v / s;
       var slope = select(p.top, -p.top, z < 0.0);
-      if (abs(z) <= p.top || nan_of(z)) { slope = round_quotient(v, s) - z; }
+      if (nan_of(z) || quotient_at_most(v, s, p.top)) { slope = round_quotient(v, s) - z; }
       total += f32(dy[p.dy_base + at]) * slope;
     } else {
       total = f_max(total, abs(v));

@@ -31,7 +31,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   }
   if (MODE != 2u) {
     total = total / p.top;
-    if (total < 1.0e-12) { total = 1.0e-12; }
+    if (f_lt(total, 1.0e-12)) { total = 1.0e-12; }
   }
   if (MODE == 1u) {
     let old = f32(state[p.state_base + c]);

@@ -27,13 +27,10 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let i = id.x + id.y * groups.x * 256u;
   if (i >= p.n) { return; }
   var s = f32(scale[p.scale_base + i / p.inner % p.channels]);
-  if (AT_LEAST && s < 1.0e-12 && !nan_of(s)) { s = 1.0e-12; }
+  if (AT_LEAST && f_lt(s, 1.0e-12)) { s = 1.0e-12; }
   let v = f32(x[p.x_base + i]);
   if (MODE == 0u) {
-    var q = round_quotient(v, s);
-    if (q < -p.top) { q = -p.top; }
-    if (q > p.top) { q = p.top; }
-    y[p.y_base + i] = T(select(q * s, v, nan_of(v)));
+    y[p.y_base + i] = T(f_max(f_min(round_quotient(v, s), p.top), -p.top) * s);
     return;
   }
   var slope = 1.0;
@@ -43,7 +40,10 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     let t = f_tanh(v / s);
     slope = 1.0 - t * t;
   }
-  if (MODE == 4u) { slope = f_max(0.0, 1.0 - abs(v / (p.top * s))); }
-  if (MODE == 5u) { slope = select(0.0, 1.0, abs(quotient_of(v, s).value) <= p.top); }
+  if (MODE == 4u) {
+    slope = 1.0 - abs(v / (p.top * s));
+    slope = select(0.0, slope, f_lt(0.0, slope));  // NaN gives 0
+  }
+  if (MODE == 5u) { slope = select(0.0, 1.0, quotient_at_most(v, s, p.top)); }
   y[p.y_base + i] = T(slope * f32(dy[p.dy_base + i]));
 }

@@ -1,5 +1,6 @@
 // y[region, channel, row, col] = mean or largest of the interpolated points of a bin (backends/host/roi_bins.h says where they
 // lie). An image that does not exist, and a bin of more than 2^20 points, gives 0. One thread per bin and channel.
+// @include "scalar.wgsl"
 alias T = f32;             // @type f32 | f16
 override LARGEST: bool = false;
 override HALF_PIXEL: bool = true;
@@ -91,7 +92,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         for (var k = 0u; k < 4u; k++) {
           let part = parts[k] * f32(x[plane + places[k]]);
           sum += part;
-          largest = select(part, select(largest, part, largest < part), any_part);
+          largest = select(part, select(largest, part, f_lt(largest, part)), any_part);
           any_part = true;
         }
       }
