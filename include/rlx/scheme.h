@@ -66,6 +66,10 @@ void decode_block(Scheme scheme, const uint8_t* bytes, float* out);
 // GGUF schemes: `elements` values (a multiple of the block) of consecutive blocks.
 void decode_blocks(Scheme scheme, const uint8_t* bytes, int64_t elements, float* out);
 
+// The other way, as good as the scheme allows: finite values, a multiple of the block. Throws for Q8_1 and Q8_K, which
+// are for activations.
+void encode_blocks(Scheme scheme, const float* values, int64_t elements, uint8_t* out);
+
 // Side-tensor schemes: code number `index` of a weight as a number, before scale and zero point (exact in f32).
 float decode_code(Scheme scheme, const uint8_t* weight, int64_t index);
 

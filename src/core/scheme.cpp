@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/convert.h"
+#include "core/iq4_levels.h"
 #include "rlx/error.h"
 #include "rlx/shape.h"
 
@@ -71,9 +72,6 @@ double f32_at(const uint8_t* p) {
 
 int i8(uint8_t byte) { return static_cast<int8_t>(byte); }
 
-// The 16 levels of IQ4_NL and IQ4_XS.
-constexpr int kIq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
 // Nibble j of the 16 bytes that hold 32: the low halves first, then the high ones.
 int nibble(const uint8_t* qs, int j) { return j < 16 ? qs[j] & 15 : qs[j - 16] >> 4; }
 
@@ -130,7 +128,7 @@ double q6k(const uint8_t* b, int e) {
 double iq4xs(const uint8_t* b, int e) {
   const int i = e / 32, high = b[2] | b[3] << 8;
   const int scale = (b[4 + i / 2] >> (4 * (i % 2)) & 15) + 16 * (high >> (2 * i) & 3) - 32;
-  return half_at(b) * scale * kIq4[nibble(b + 8 + 16 * i, e % 32)];
+  return half_at(b) * scale * kIq4Levels[nibble(b + 8 + 16 * i, e % 32)];
 }
 
 // Element j of a block. The products of a half, the small integers and their difference are exact in double.
@@ -149,7 +147,7 @@ double element(Scheme scheme, const uint8_t* b, int j) {
     case Scheme::kGgufQ5K: return q5k(b, j);
     case Scheme::kGgufQ6K: return q6k(b, j);
     case Scheme::kGgufQ8K: return f32_at(b) * i8(b[4 + j]);
-    case Scheme::kGgufIq4Nl: return half_at(b) * kIq4[nibble(b + 2, j)];
+    case Scheme::kGgufIq4Nl: return half_at(b) * kIq4Levels[nibble(b + 2, j)];
     case Scheme::kGgufIq4Xs: return iq4xs(b, j);
     default: fail(ErrorKind::kInvalid, str("Scheme ", scheme, " has no self-contained blocks."));
   }

@@ -71,4 +71,10 @@ void write_file(const std::string& path, std::initializer_list<std::span<const s
   file.rename();
 }
 
+void write_file(const std::string& path, const std::function<void(const WritePart&)>& parts) {
+  TemporaryFile file(path);
+  parts([&](std::span<const std::byte> part) { file.write(part); });
+  file.rename();
+}
+
 }  // namespace rlx

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -12,5 +13,8 @@ namespace rlx {
 // Error(kUnavailable) names the path and the reason, a file that was there before is untouched and nothing is left
 // over.
 void write_file(const std::string& path, std::initializer_list<std::span<const std::byte>> parts);
+// The same for what is made while it is written: `parts` calls what it is given with one part after the other.
+using WritePart = std::function<void(std::span<const std::byte>)>;
+void write_file(const std::string& path, const std::function<void(const WritePart&)>& parts);
 
 }  // namespace rlx

@@ -86,12 +86,12 @@ Value read_array(Reader& r, const std::string& key) {
     Value::Strings out;
     out.reserve(size);
     for (size_t i = 0; i < size; ++i) out.push_back(r.name(str("an element of '", key, "'")));
-    return {std::move(out)};
+    return {.data = std::move(out)};
   }
   if (type == kF32 || type == kF64) {
     std::vector<double> out(size);
     for (double& v : out) v = type == kF32 ? static_cast<double>(r.f32()) : r.f64();
-    return {std::move(out)};
+    return {.data = std::move(out)};
   }
   std::vector<int64_t> out(size);
   for (int64_t& v : out) {
@@ -104,20 +104,20 @@ Value read_array(Reader& r, const std::string& key) {
     require(i.has_value(), r.where(), ": metadata '", key, "' holds ", beyond, ", which does not fit 64 signed bits.");
     v = *i;
   }
-  return {std::move(out)};
+  return {.data = std::move(out)};
 }
 
 Value read_value(Reader& r, const std::string& key) {
   const uint32_t type = r.u32(str("the type of '", key, "'"));
   require(type < kValueTypes, r.where(), ": metadata '", key, "' has an unknown type (", type, ").");
   if (type == kArray) return read_array(r, key);
-  if (type == kString) return {r.name(str("the value of '", key, "'"))};
-  if (type == kBool) return {r.u8() != 0};
-  if (type == kF32) return {static_cast<double>(r.f32())};
-  if (type == kF64) return {r.f64()};
+  if (type == kString) return {.data = r.name(str("the value of '", key, "'"))};
+  if (type == kBool) return {.data = r.u8() != 0};
+  if (type == kF32) return {.data = static_cast<double>(r.f32())};
+  if (type == kF64) return {.data = r.f64()};
   uint64_t beyond = 0;
-  if (const std::optional<int64_t> i = signed_integer(r, type, &beyond)) return {*i};
-  return {beyond};
+  if (const std::optional<int64_t> i = signed_integer(r, type, &beyond)) return {.data = *i};
+  return {.data = beyond};
 }
 
 // "model-00002-of-00005.gguf": the part's number, the parts' count, and the name before.
@@ -193,13 +193,16 @@ void File::add_part(std::span<const std::byte> bytes, std::shared_ptr<const Mapp
   require(version >= 1 && version <= 3, where, " has GGUF version ", version, "; rlx reads 1, 2 and 3",
           (version & 0xFFFF) == 0 ? " (it may be big-endian)." : ".");
   r.wide = version > 1;
+  version_ = version;
   const uint64_t tensors = r.count("the number of tensors"), pairs = r.count("the number of metadata values");
   require(pairs <= r.remaining() / 13 && tensors <= r.remaining() / 24, where, " claims ", tensors, " tensors and ",
           pairs, " metadata values, and has ", bytes.size(), " bytes.");
   const bool is_first = tensors_.empty() && metadata_.empty();
   for (uint64_t i = 0; i < pairs; ++i) {
     const std::string key(r.name("the name of a metadata value"));
+    const size_t begin = r.offset();
     Value value = read_value(r, key);
+    value.raw = bytes.subspan(begin, r.offset() - begin);
     // The parts of a split file repeat a few values; the first one's count.
     const bool is_new = metadata_.emplace(key, std::move(value)).second;
     require(is_new || !is_first, where, ": metadata '", key, "' is given twice.");

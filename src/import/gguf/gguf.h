@@ -21,6 +21,7 @@ struct Value {
   using Strings = std::vector<std::string_view>;  // borrowed from the file
   std::variant<int64_t, uint64_t, double, bool, std::string_view, std::vector<int64_t>, std::vector<double>, Strings>
       data;
+  std::span<const std::byte> raw;  // type and value as the file has them (in versions 2 and 3)
   std::string_view kind() const;  // for errors: "an integer", "a list of strings"
 };
 
@@ -48,6 +49,7 @@ class File {
   static File parse(std::span<const std::byte> bytes, const std::string& where);
 
   const std::string& path() const { return path_; }
+  uint32_t version() const { return version_; }
   const std::map<std::string, Value, std::less<>>& metadata() const { return metadata_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Tensor* find_tensor(std::string_view name) const;
@@ -68,6 +70,7 @@ class File {
   void add_part(std::span<const std::byte> bytes, std::shared_ptr<const MappedFile> file, const std::string& where);
 
   std::string path_;
+  uint32_t version_ = 0;
   std::map<std::string, Value, std::less<>> metadata_;
   std::vector<Tensor> tensors_;
   std::map<std::string, size_t, std::less<>> by_name_;
