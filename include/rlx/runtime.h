@@ -53,6 +53,7 @@ struct WebGpuOptions {
 #else
   bool bounds_checks = true;
 #endif
+  bool subgroups = true;            // reductions by subgroups, where the device has them and they pass a self-check
   bool schedule_report = false;     // log the steps of each kind and what they take
   bool force_input_upload = false;  // also of inputs that have not changed
   bool skip_readback = false;       // outputs stay on the device, and hold what they held: to time dispatches alone
@@ -97,7 +98,8 @@ struct CompileOptions {
   // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
   // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
-  // RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
+  // RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_BENCH_DISPATCH_ONLY. The environment is
+  // read once per process.
   static CompileOptions from_environment();
 };
 

@@ -79,6 +79,9 @@ OP_CASES(quantize_linear) {
   add({Tensor::f32({3}, {1, -1, 0}), Tensor::f32({}, {0})}).expect({codes(DType::I8, {3}, {127, -128, 0})}, kExact);
   // The quotient is an f32: 0.1f * 2.5 / 0.1f is 2.5 there, a tie, and just above it exactly.
   add({Tensor::f32({1}, {0.25f}), Tensor::f32({}, {0.1f})}).expect({codes(DType::I8, {1}, {2})}, kExact);
+  // Scales that GPUs take for 0, or whose reciprocals they do.
+  add({Tensor::f32({4}, {1e-39f, 2.5e-39f, -7.6e-39f, 3e38f}), Tensor::f32({}, {1e-39f})});
+  add({Tensor::f32({4}, {1e38f, 3e38f, -1.1e38f, 0}), Tensor::f32({}, {2e38f})});
   for (int i = 0; fixture(str("quantize", i, "_x")) != nullptr; ++i) {
     const auto a = fixture(str("quantize", i, "_a"))->values<int64_t>();
     const Tensor& y = *fixture(str("quantize", i, "_y"));

@@ -30,9 +30,19 @@ bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inp
   return find_lowering({op, attrs, inputs, outputs}, *Device::open(options.webgpu)) != nullptr;
 }
 
+// What is used is known when a device has been made: features are checked then.
+AdapterFacts opened(const WebGpuOptions& options, size_t index, const AdapterFacts& listed) {
+  try {
+    return Device::open({.library = options.library, .adapter = str(index)})->facts();
+  } catch (const Error&) {
+    return listed;
+  }
+}
+
 std::vector<DeviceDetail> details(const WebGpuOptions& options) {
   std::vector<DeviceDetail> out;
-  for (const AdapterFacts& a : adapters(options))
+  for (const AdapterFacts& listed : adapters(options)) {
+    const AdapterFacts a = opened(options, out.size(), listed);
     out.push_back({.name = a.name,
                    .driver = a.driver,
                    .type = a.type,
@@ -47,6 +57,7 @@ std::vector<DeviceDetail> details(const WebGpuOptions& options) {
                    .uses_f16 = a.features.f16,
                    .uses_subgroups = a.features.subgroups,
                    .uses_timestamps = a.features.timestamps});
+  }
   return out;
 }
 

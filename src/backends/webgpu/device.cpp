@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "backends/webgpu/subgroups.h"
 #include "rlx/error.h"
 
 namespace rlx::webgpu {
@@ -43,6 +44,7 @@ struct FeatureName {
 constexpr FeatureName kFeatureNames[] = {
     {WGPUFeatureName_ShaderF16, "shader-f16"},
     {WGPUFeatureName_Subgroups, "subgroups"},
+    {WGPUNativeFeature_Subgroup, "subgroups"},
     {WGPUFeatureName_TimestampQuery, "timestamp-query"},
     {WGPUNativeFeature_TimestampQueryInsidePasses, "timestamp-query-inside-passes"},
     {WGPUNativeFeature_Immediates, "immediates"},
@@ -102,14 +104,16 @@ AdapterFacts facts_of(const Api& api, WGPUAdapter adapter) {
 
   for (const uint32_t id : features_of(api, adapter)) {
     if (id == WGPUFeatureName_ShaderF16) facts.features.f16 = true;
-    if (id == WGPUFeatureName_Subgroups) facts.features.subgroups = true;
+    if (id == WGPUFeatureName_Subgroups || id == WGPUNativeFeature_Subgroup) {
+      facts.features.subgroups = true;
+      // The library's own name first: with it, WGSL takes no directive.
+      if (facts.features.subgroups_feature != WGPUNativeFeature_Subgroup) facts.features.subgroups_feature = id;
+    }
     if (id == WGPUFeatureName_TimestampQuery) facts.features.timestamps = true;
     if (id == WGPUNativeFeature_CooperativeMatrix) facts.features.cooperative_matrix = true;
     for (const FeatureName& f : kFeatureNames)
       if (f.id == id) facts.feature_names.emplace_back(f.name);
   }
-  // Kernels reduce with shuffles of fixed sizes: a subgroup must have a size that is known.
-  if (facts.features.subgroup_min == 0) facts.features.subgroups = false;
   return facts;
 }
 
@@ -231,15 +235,29 @@ std::shared_ptr<Device> Device::open(const WebGpuOptions& options) {
   for (const Found& f : found) facts.push_back(f.facts);
   const size_t index = choose(facts, options.adapter);
   std::shared_ptr<Device>& device = (*open_devices)[{&api, index}];
-  if (!device || device->lost()) device.reset(new Device(api, found[index].handle.get(), facts[index]));
+  if (!device || device->lost()) {
+    device.reset(new Device(api, found[index].handle.get(), facts[index]));
+    device->check_features();
+  }
   return device;
+}
+
+// What the adapter lists and the device does not do right is not used.
+void Device::check_features() {
+  Features& features = facts_.features;
+  if (!features.subgroups) return;
+  const SubgroupProbe probe = probe_subgroups(*this);
+  features.subgroups = probe.passed;
+  if (!probe.passed || features.subgroup_min != 0) return;
+  features.subgroup_min = probe.min;
+  features.subgroup_max = probe.max;
 }
 
 Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
     : api_(api), facts_(std::move(facts)), errors_(std::make_unique<Errors>()) {
   std::vector<WGPUFeatureName> features;
   if (facts_.features.f16) features.push_back(WGPUFeatureName_ShaderF16);
-  if (facts_.features.subgroups) features.push_back(WGPUFeatureName_Subgroups);
+  if (facts_.features.subgroups) features.push_back(static_cast<WGPUFeatureName>(facts_.features.subgroups_feature));
   if (facts_.features.timestamps) features.push_back(WGPUFeatureName_TimestampQuery);
   WGPULimits limits{};
   api_.AdapterGetLimits(adapter, &limits);  // the adapter's own, not WebGPU's defaults
@@ -355,9 +373,12 @@ const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
     slot = s;
   }
   std::call_once(slot->once, [&] {
+    const bool directive = facts_.features.subgroups_feature == WGPUFeatureName_Subgroups &&
+                           source.wgsl.find("subgroup") != source.wgsl.npos;
+    const std::string code = directive ? "enable subgroups;\n" + source.wgsl : source.wgsl;
     WGPUShaderSourceWGSL wgsl{};
     wgsl.chain.sType = WGPUSType_ShaderSourceWGSL;
-    wgsl.code = view(source.wgsl);
+    wgsl.code = view(code);
     WGPUShaderModuleDescriptor module_descriptor{};
     module_descriptor.nextInChain = &wgsl.chain;
     module_descriptor.label = view(source.label);

@@ -28,7 +28,8 @@ struct Limits {
 
 struct Features {
   bool f16 = false;
-  bool subgroups = false;
+  bool subgroups = false;          // of an adapter: listed; of a device: they passed a self-check
+  uint32_t subgroups_feature = 0;  // what the library calls them: WebGPU's feature, or wgpu-native's own
   uint32_t subgroup_min = 0, subgroup_max = 0;
   bool timestamps = false;
   bool cooperative_matrix = false;  // listed by the adapter; wgpu-native refuses to grant it
@@ -109,6 +110,7 @@ class Device {
  private:
   struct Errors;
   Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts);
+  void check_features();
 
   const Api& api_;
   AdapterFacts facts_;

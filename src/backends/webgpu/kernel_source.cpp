@@ -230,7 +230,7 @@ std::string specialize(const KernelFacts& facts, std::span<const BindingUse> use
     if (uses[i].shares >= 0)
       out = replace_word(out, facts.bindings[i].name, facts.bindings[static_cast<size_t>(uses[i].shares)].name,
                          Where::kBinding);
-  // Directives stand first. Subgroups: naga wants none (facts.md, 1).
+  // Directives stand first; that of subgroups depends on the library (Device::pipeline).
   if (out.find("f16") != out.npos) out = "enable f16;\n" + out;
   return out;
 }

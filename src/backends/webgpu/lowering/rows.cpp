@@ -68,7 +68,8 @@ RowPlan plan_streaming(const AxisSplit& split, bool vector, bool may_cut) {
 
 Includes row_includes(const LowerCall& call, bool vector) {
   Includes out;
-  if (call.device().features().subgroups) out = {{"reduce", "reduce_subgroup"}, {"reduce3", "reduce3_subgroup"}};
+  if (call.device().features().subgroups && call.options().webgpu.subgroups)
+    out = {{"reduce", "reduce_subgroup"}, {"reduce3", "reduce3_subgroup"}};
   if (vector) out.emplace_back("lanes1", "lanes4");
   return out;
 }

@@ -1,0 +1,15 @@
+// Whether reductions by subgroups may be used on a device (spec 40, 1): it is asked to do some.
+#pragma once
+
+#include "backends/webgpu/device.h"
+
+namespace rlx::webgpu {
+
+struct SubgroupProbe {
+  bool passed = false;
+  uint32_t min = 0, max = 0;  // sizes that were seen; adapters may not tell theirs
+};
+// The device was made with the feature. What the kernels of reduce_subgroup.wgsl give is compared with plain sums.
+SubgroupProbe probe_subgroups(Device& device);
+
+}  // namespace rlx::webgpu
