@@ -50,10 +50,19 @@ struct WebGpuOptions {
   std::string adapter;  // an index of Executable's device list, or a part of a name; empty: the fastest
 #ifdef NDEBUG
   bool bounds_checks = false;  // WGSL checks every access of a kernel to a buffer
+  bool check_indices =
+      false;  // an index out of range is an error of the run, as on the cpu, and not clamped or skipped
 #else
   bool bounds_checks = true;
+  bool check_indices = true;
 #endif
-  bool subgroups = true;            // reductions by subgroups, where the device has them and they pass a self-check
+  bool subgroups = true;  // reductions by subgroups, where the device has them and they pass a self-check
+  // Products read an f16 copy of their f32 weights: half the bytes, and the weights' rounding. Without effect on
+  // devices without f16, and under either of the next two: for finding out whether halves are at fault.
+  bool f16_weights = false;
+  bool matmul_f32_only = false;     // products read f32 alone
+  bool f16_mirror = true;           // no f16 copies at all where false
+  bool f32_uniform = false;         // what is not packed is stored as f32, integers too: to find a storage at fault
   bool schedule_report = false;     // log the steps of each kind and what they take
   bool force_input_upload = false;  // also of inputs that have not changed
   bool skip_readback = false;       // outputs stay on the device, and hold what they held: to time dispatches alone
@@ -98,8 +107,9 @@ struct CompileOptions {
   // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
   // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
-  // RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_BENCH_DISPATCH_ONLY. The environment is
-  // read once per process.
+  // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
+  // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD,
+  // RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
   static CompileOptions from_environment();
 };
 

@@ -1,10 +1,12 @@
 // Three tests per op of the catalogue ("Ops.softmax", "Cpu.softmax", "WebGpu.softmax"), made from its OP_CASES, and
-// "Targets.softmax" where cpu has a kernel of its own; an op without cases, judge or kernel fails. Every case's graph
-// also survives the text form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer;
+// "Targets.softmax" where cpu has a kernel of its own, "WebGpuUniform.softmax" for some; an op without cases, judge or
+// kernel fails. Every case's graph also survives the text form. With --write_graphs=FOLDER it is written there too, a
+// seed for the fuzzer;
 // --write_cases=FOLDER writes the operands as well (OP-N.npz), for rlx bench.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include "backends/reference/table.h"
 #include "core/npy.h"
 #include "cpu_cases.h"
+#include "rlx/ops.h"
 #include "rlx/runtime.h"
 #include "support/op_cases.h"
 #include "support/tolerance.h"
@@ -79,17 +82,23 @@ static void compare(const OpCase& c, const CompileOptions& options, uint64_t par
     actual = run_op_on(options, *c.op, c.inputs, c.attrs, params);
     if (c.error.empty()) expected = run_op(*c.op, c.inputs, c.attrs);
   } catch (const Error& e) {
-    // Integers have 32 bits on a GPU: an operand that needs more is refused.
+    // Integers have 32 bits on a GPU, or 24 as f32: an operand that needs more is refused.
     if (options.device == "webgpu" && e.kind() == ErrorKind::kUnsupported &&
-        e.message().find("does not fit the 32 bits") != std::string::npos)
+        (e.message().find("does not fit the 32 bits") != std::string::npos ||
+         e.message().find("f32_uniform") != std::string::npos))
       return;
     EXPECT_FALSE(c.error.empty()) << e.what();
     EXPECT_NE(std::string(e.what()).find(c.error), std::string::npos)
         << "the Error says: " << e.what() << "; expected: " << c.error;
     return;
   }
-  // A kernel on a GPU cannot throw: an index out of range reads or writes nothing outside its tensor (spec 10, Q16).
-  if (!c.error.empty() && options.device == "webgpu") return;
+  // A kernel on a GPU cannot throw: an index out of range reads or writes nothing outside its tensor (spec 10, Q16),
+  // and is an error where indices are checked.
+  constexpr std::string_view kIndexErrors[] = {"Index (", "Expert index (", "Label (", "Rows "};
+  const bool is_checked =
+      options.webgpu.check_indices && std::any_of(std::begin(kIndexErrors), std::end(kIndexErrors),
+                                                  [&](std::string_view start) { return c.error.starts_with(start); });
+  if (!c.error.empty() && options.device == "webgpu" && !is_checked) return;
   EXPECT_TRUE(c.error.empty()) << "no Error; expected one that says: " << c.error;
   ASSERT_EQ(actual.size(), expected.size());
   // Integers have 32 bits on a GPU: larger results wrap (spec 10, 1.5).
@@ -100,6 +109,7 @@ static void compare(const OpCase& c, const CompileOptions& options, uint64_t par
                                            static_cast<int32_t>(t.values<int64_t>()[static_cast<size_t>(i)]))
           return;
         if (t.dtype() == DType::U64 && t.values<uint64_t>()[static_cast<size_t>(i)] > UINT32_MAX) return;
+        if (options.webgpu.f32_uniform && is_int(t.dtype()) && std::abs(t.at(i)) > 0x1p24) return;
       }
   for (size_t r = 0; r < actual.size(); ++r)
     EXPECT_TRUE(near(actual[r], expected[r], tolerance_of(*c.op, c.attrs, c.inputs, expected[r]))) << "result " << r;
@@ -129,10 +139,11 @@ class CpuTest : public testing::Test {
   const OpDef& op_;
 };
 
-// The same on the GPU, or the software adapter where there is none: bounds checked and poisoned, and as users run it.
+// The same on the GPU, or the software adapter where there is none: bounds and indices checked and poisoned, without
+// subgroups, and as users run it.
 class WebGpuTest : public testing::Test {
  public:
-  explicit WebGpuTest(const OpDef& op) : op_(op) {}
+  explicit WebGpuTest(const OpDef& op, bool uniform = false) : op_(op), uniform_(uniform) {}
   void TestBody() override {
     for (const DeviceInfo& d : devices())
       if (d.name == "webgpu" && !d.available) GTEST_SKIP() << d.why_not;
@@ -144,11 +155,14 @@ class WebGpuTest : public testing::Test {
         for (const Tensor& t : c->inputs) types += str(types.empty() ? "" : ", ", t.type());
         SCOPED_TRACE(str("webgpu, ", op_.name, " case ", index++, ": (", types, ")"));
         CompileOptions checked{.device = "webgpu", .verify_plan = true, .poison = true};
-        checked.webgpu.bounds_checks = true;
+        checked.webgpu.bounds_checks = checked.webgpu.check_indices = true;
+        checked.webgpu.subgroups = false;
         checked.webgpu.min_loop_work = 0;
+        checked.webgpu.f32_uniform = uniform_;
         compare(*c, checked, 0);
+        if (uniform_) continue;
         CompileOptions trusted{.device = "webgpu"};
-        trusted.webgpu.bounds_checks = false;
+        trusted.webgpu.bounds_checks = trusted.webgpu.check_indices = false;
         if (c->inputs.size() > 1) compare(*c, trusted, ~uint64_t{1});
       }
     }
@@ -156,7 +170,39 @@ class WebGpuTest : public testing::Test {
 
  private:
   const OpDef& op_;
+  bool uniform_;
 };
+
+// With all values as f32 (spec 10, 1.5): ops that read or write integers, Bool, F16 or BF16.
+const OpDef* const kUniform[] = {&ops::add,
+                                 &ops::argmax,
+                                 &ops::bit_and,
+                                 &ops::bitcast,
+                                 &ops::cast,
+                                 &ops::concat,
+                                 &ops::cumsum,
+                                 &ops::dequant_gather,
+                                 &ops::eq,
+                                 &ops::expand,
+                                 &ops::gather,
+                                 &ops::gather_nd,
+                                 &ops::grouped_matmul,
+                                 &ops::is_nan,
+                                 &ops::kv_append,
+                                 &ops::layer_norm,
+                                 &ops::pad,
+                                 &ops::quantize_linear,
+                                 &ops::rope,
+                                 &ops::scan,
+                                 &ops::scatter_elements,
+                                 &ops::slice,
+                                 &ops::softmax,
+                                 &ops::softmax_cross_entropy_with_logits,
+                                 &ops::reduce_sum,
+                                 &ops::topk,
+                                 &ops::transpose,
+                                 &ops::where,
+                                 &ops::while_};
 
 }  // namespace rlx::test
 
@@ -177,6 +223,9 @@ int main(int argc, char** argv) {
                           [op]() -> testing::Test* { return new test::CpuTest(*op); });
     testing::RegisterTest("WebGpu", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [op]() -> testing::Test* { return new test::WebGpuTest(*op); });
+    if (std::find(std::begin(test::kUniform), std::end(test::kUniform), op) != std::end(test::kUniform))
+      testing::RegisterTest("WebGpuUniform", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [op]() -> testing::Test* { return new test::WebGpuTest(*op, true); });
     const auto rows = cpu::kernel_table();
     if (std::any_of(rows.begin(), rows.end(), [op](const host::KernelRow& row) { return row.op == op; }))
       testing::RegisterTest("Targets", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,

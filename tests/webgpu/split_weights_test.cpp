@@ -74,6 +74,26 @@ TEST_F(LargeWeightsOnWebGpu, AHeadTiedToItsEmbeddingIsTransposedInParts) {
   compare(g, {{"i", rng.integers({6}, 0, 89)}}, {{"table", rng.tensor({90, 16})}}, 2560);
 }
 
+// Broadcast and transposed, as models without weights of their own have them.
+TEST_F(LargeWeightsOnWebGpu, ComputedOnesAreComputedOnce) {
+  Rng rng(6);
+  Graph g;
+  const Value x = g.input("x", {{2, 48}, DType::F32}), row = g.param("row", {{1, 48}, DType::F32});
+  const Value w = ops::expand(row * row, {.target_shape = {40, 48}});
+  g.output(ops::relu(ops::matmul(x, ops::transpose(w, {.perm = {1, 0}}))), "y");
+  CompileOptions options = limited(2048);
+  options.skip_passes = {"fold_constants"};
+  Executable exe = compile(g, options), oracle = compile(g, {.device = "reference"});
+  for (int round = 0; round < 2; ++round) {  // new weights are computed again
+    const Tensor in = rng.tensor({2, 48}), weight = rng.tensor({1, 48});
+    for (Executable* e : {&exe, &oracle}) e->set_param("row", weight);
+    EXPECT_TRUE(near(exe.run({{"x", in}}).at("y"), oracle.run({{"x", in}}).at("y"), kAccumulation));
+    const int64_t host_steps = exe.stats().device.host_steps;
+    exe.run({{"x", in}});
+    EXPECT_EQ(exe.stats().device.host_steps, host_steps);
+  }
+}
+
 TEST_F(LargeWeightsOnWebGpu, WhatCannotBeSplitIsSaid) {
   Graph g;
   const Value x = g.input("x", {{2, 4}, DType::F32}), w = g.param("w", {{4, 600}, DType::F32});

@@ -45,6 +45,7 @@ bool WebGpuProgram::set_active_sizes(const std::optional<DimBinding>& sizes) {
       const bool cut = sizes && (honoured || yields_state(*r.step, full_graph().nodes()[node]));
       h->program->set_active_sizes(cut ? sizes : std::nullopt);
     }
+  extent_is_used_ = honoured;
   dispatches_.set_extent(extent, scales, stats_);
   write_dim_values();
   device_->check("setting the active extent");
@@ -58,7 +59,7 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
   const Node& full = full_->nodes()[static_cast<size_t>(step.graph_node)];
   const Node& node = active.nodes()[static_cast<size_t>(step.graph_node)];
   std::vector<host::ExtentType> inputs, outputs;
-  if (step.is_unpack) {  // it copies one of the operands
+  if (step.is_of_one_value()) {  // of one of the operands, or results
     const ProgramValue& v = value(d->operands[0].value);
     inputs.push_back({v.type.shape.sizes(), {v.symbolic.shape.bind(*active_), v.type.dtype}});
   } else {
@@ -72,7 +73,7 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
   for (const auto* list : {&inputs, &outputs})
     for (const host::ExtentType& t : *list) touches |= t.axis() >= 0;
   if (!touches) return "";
-  if (step.is_unpack) {
+  if (step.is_of_one_value()) {
     if (!host::is_prefix(inputs[0].active.shape.sizes(), inputs[0].full))
       return "has another size in front of the rows";
   } else {
@@ -82,7 +83,7 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
       return str("has a kernel (", d->kernel.kernel, ") that cannot be cut short");
   }
   // A row of an operand that is broadcast along its own rows meets all rows of the result.
-  if (step.op->traits.elementwise && !step.is_unpack)
+  if (step.op->traits.elementwise && !step.is_of_one_value())
     for (const host::ExtentType& t : inputs)
       if (const int64_t axis = t.axis();
           axis >= 0 && outputs[0].active.rank() - t.active.rank() + axis != outputs[0].axis())
@@ -110,7 +111,7 @@ std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& ex
     bool touches = false;
     if (const std::string why = why_not_scaled(*r.step, *active, extent, touches); !why.empty())
       return str(r.step->node, " (", r.step->op->name, ") ", why, ".");
-    if (r.dispatch >= 0 && touches && (r.step->is_unpack || r.step->op->traits.extent != ExtentRule::kFull))
+    if (r.dispatch >= 0 && touches && (r.step->is_of_one_value() || r.step->op->traits.extent != ExtentRule::kFull))
       scales[static_cast<size_t>(r.dispatch)] = true;
   }
   return "";
@@ -121,7 +122,7 @@ void WebGpuProgram::scale_states(const DimBinding& sizes, const Extent& extent, 
   std::optional<Graph> active;
   for (const ReadyStep& r : ready_) {
     const Node& full = full_graph().nodes()[static_cast<size_t>(r.step->graph_node)];
-    if (r.dispatch < 0 || r.step->is_unpack || !yields_state(*r.step, full)) continue;
+    if (r.dispatch < 0 || r.step->is_of_one_value() || !yields_state(*r.step, full)) continue;
     if (!active) {
       active = bind(program_.symbolic, sizes);
       if (const std::string moved = host::moved_view(*active, program_.views); !moved.empty())

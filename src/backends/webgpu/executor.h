@@ -95,6 +95,8 @@ class WebGpuProgram : public DeviceProgram {
   void take(const EndCopy& copy, Tensor tensor);
   void submit();
   void name_faulty_step(Error& error);
+  void read_index_errors(Readback& readback);
+  void throw_bad_index(const Readback& readback);
 
   // loop.cpp
   void copy_between(const WebGpuProgram& from_program, int32_t from, const WebGpuProgram& to_program, int32_t to,
@@ -170,6 +172,8 @@ class WebGpuProgram : public DeviceProgram {
   std::vector<std::vector<int32_t>> deaths_;  // by step: roots whose bytes nobody reads any more
   std::vector<GuardedWrite> guarded_;         // of a run
   int64_t guards_item_ = -1;
+  int64_t index_errors_item_ = -1;  // of the readback of the program that all is in
+  bool extent_is_used_ = true;      // no active extent, or all steps follow it
 
   bool is_traced_ = false, in_static_ = false;
   std::vector<Mark> marks_;

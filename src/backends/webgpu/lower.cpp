@@ -1,6 +1,7 @@
 #include "backends/webgpu/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -12,6 +13,8 @@
 #include "backends/webgpu/split_weights.h"
 #include "ops/cost.h"
 #include "rlx/ops/leaves.h"
+#include "wgsl/cast_f32_to_f16.h"
+#include "wgsl/convert.h"
 #include "wgsl/unpack.h"
 
 namespace rlx::webgpu {
@@ -105,6 +108,7 @@ class Lowering {
   }
 
   Program run() {
+    if (is_uniform()) check_uniform_sizes();
     choose_places();
     for (size_t i = 0; i < bound_.nodes().size(); ++i) lower_node(i);
     for (const Output& o : bound_.outputs())
@@ -114,6 +118,7 @@ class Lowering {
     for (const int32_t v : program_.outputs) program_.problem.outputs.push_back(v);
     program_.problem.updates = program_.updates;
     pin_outputs();
+    size_index_errors();
     return std::move(program_);
   }
 
@@ -134,48 +139,85 @@ class Lowering {
     return params ? std::optional(*params) : std::nullopt;
   }
 
-  // The value with an element in each place: unpacked by a kernel, once.
+  // The value as kernels see it, an element in each place: unpacked by a kernel, once.
   int32_t unpacked(int32_t v) {
-    if (value(v).storage != Storage::kPacked) return v;
+    const Storage to = kernel_storage(value(v).type.dtype);
+    if (value(v).storage == to || value(v).storage == Storage::kHost) return v;
     if (const auto it = unpacked_.find(v); it != unpacked_.end()) return it->second;
-    return unpack(v);
+    return unpacked_[v] = value(v).storage == Storage::kPacked ? unpack(v, to) : convert(v, to);
   }
 
-  int32_t unpack(int32_t v) {
-    const TensorType type = value(v).type;
-    const Storage to = computed_storage(type.dtype);
-    const auto* params = find_static(v);
-    const int32_t out = new_value(type, value(v).symbolic, to, params ? Source::kStatic : Source::kStep,
-                                  str(value(v).label, ", unpacked"));
-    if (params) make_static(out, std::vector(*params));
-    unpacked_[v] = out;
-    const int64_t n = type.shape.num_elements();
-    if (n == 0) return out;
-    uint32_t kind = 0;
-    switch (type.dtype) {
-      case DType::I8: kind = 0; break;
-      case DType::U8: kind = 1; break;
-      case DType::Bool: kind = 2; break;
-      case DType::I16: kind = 3; break;
-      case DType::U16: kind = 4; break;
-      case DType::BF16: kind = 5; break;
-      case DType::F16: kind = 6; break;
-      default: fail(ErrorKind::kInternal, str("A packed value is ", type.dtype, "."));
-    }
-    Dispatch d{.kernel = {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", kind}}},
-               .operands = {{v, false}, {out, true}},
-               .params = {wgsl::unpack::Params{.n = to_u32(n)}, {&wgsl::unpack::Params::n}},
-               .grid = {.x = {.items = n, .per_group = 256, .active = true}},
-               .extent_safe = true};
-    Step step{.work = std::move(d),
-              .op = node_->op,
-              .name = "unpack",
-              .node = label_,
-              .origin = node_->origin,
-              .graph_node = node_index_,
-              .is_unpack = true};
-    append(std::move(step), params != nullptr, {}, false);
+  // The same bytes in another storage, by a kernel of a step of its own.
+  int32_t new_form(int32_t v, Storage to, std::string_view how) {
+    const TensorType type = value(v).type, symbolic = value(v).symbolic;  // values may move
+    const auto params = static_params(v);
+    const int32_t out =
+        new_value(type, symbolic, to, params ? Source::kStatic : Source::kStep, str(value(v).label, ", ", how));
+    if (params) make_static(out, *params);
     return out;
+  }
+  // `kernel`: one thread per element, operands x and y.
+  template <class P>
+  void emit_form(int32_t v, int32_t out, KernelKey kernel, std::string_view name) {
+    const int64_t n = value(v).type.shape.num_elements();
+    if (n == 0) return;
+    Dispatch d{.kernel = std::move(kernel),
+               .operands = {{v, false}, {out, true}},
+               .params = {P{.n = to_u32(n)}, {&P::n}},
+               .grid = {.x = {.items = n, .per_group = 256, .active = true}},
+               .extent_safe = true,
+               .of_one_value = true};
+    emit_step(std::move(d), name, is_static(v));
+  }
+
+  int32_t convert(int32_t v, Storage to) {
+    const int32_t out = new_form(v, to, "converted");
+    emit_convert(v, out);
+    return out;
+  }
+  void emit_convert(int32_t v, int32_t out) {
+    emit_form<wgsl::convert::Params>(
+        v, out,
+        {"convert",
+         {{"S", std::string(element_type(value(v).storage))}, {"T", std::string(element_type(value(out).storage))}}},
+        "convert");
+  }
+
+  // An f32 weight as halves, rounded to nearest even.
+  int32_t f16_copy(int32_t v) {
+    if (const auto it = f16_copies_.find(v); it != f16_copies_.end()) return it->second;
+    const int32_t out = f16_copies_[v] = new_form(v, Storage::kF16, "as f16");
+    emit_form<wgsl::cast_f32_to_f16::Params>(v, out, {"cast_f32_to_f16"}, "cast_f32_to_f16");
+    return out;
+  }
+
+  int32_t unpack(int32_t v, Storage to) {
+    const DType dtype = value(v).type.dtype;
+    const int32_t out = new_form(v, to, "unpacked");
+    const uint32_t kind = dtype == DType::F16 ? 6 : packed_kind(dtype);
+    emit_form<wgsl::unpack::Params>(v, out, {"unpack", {{"T", std::string(element_type(to))}}, {{"KIND", kind}}},
+                                    "unpack");
+    return out;
+  }
+
+  // What a kernel writes of a result: the result itself, or a form of it that is converted when the node is done.
+  int32_t written(int32_t v) {
+    const Storage to = kernel_storage(value(v).type.dtype);
+    if (value(v).storage == to || value(v).storage == Storage::kHost) return v;
+    const auto [it, is_new] = written_.emplace(v, -1);
+    if (is_new) it->second = new_form(v, to, "to be converted");
+    return it->second;
+  }
+
+  template <class F>
+  LowerCall::IndexErrors add_index_check(F complaint) {
+    if (program_.index_errors < 0) {
+      const TensorType word{Shape(std::vector<int64_t>{1}), DType::U32};
+      program_.index_errors = new_value(word, word, Storage::kU32, Source::kConstant, "indices out of range");
+      make_static(program_.index_errors, {});
+    }
+    program_.index_checks.push_back({label_, std::string(node_->op->name), node_->origin, std::move(complaint)});
+    return {{program_.index_errors, true}, static_cast<uint32_t>(program_.index_checks.size() - 1)};
   }
 
   int32_t new_value(const TensorType& type, const TensorType& symbolic, Storage storage, Source source,
@@ -210,13 +252,7 @@ class Lowering {
     const bool in_place = dispatch.in_place;
     for (const Axis* axis : {&dispatch.grid.x, &dispatch.grid.y, &dispatch.grid.z})
       if (axis->items == 0) return;
-    Step step{.work = std::move(dispatch),
-              .op = node.op,
-              .name = std::string(name.empty() ? node.op->name : name),
-              .node = label_,
-              .origin = node.origin,
-              .graph_node = node_index_};
-    append(std::move(step), is_static, &node, in_place);
+    append(make_step(std::move(dispatch), name.empty() ? node.op->name : name), is_static, &node, in_place);
   }
 
   // What the node being lowered depends on, if it is static.
@@ -232,14 +268,27 @@ class Lowering {
   }
 
  private:
+  Step make_step(Dispatch dispatch, std::string_view name) const {
+    return {.work = std::move(dispatch),
+            .op = node_->op,
+            .name = std::string(name),
+            .node = label_,
+            .origin = node_->origin,
+            .graph_node = node_index_};
+  }
+  void emit_step(Dispatch dispatch, std::string_view name, bool is_static) {
+    append(make_step(std::move(dispatch), name), is_static, nullptr, false);
+  }
+
   using PortIndex = std::unordered_map<std::string, int32_t>;
   enum class Place : uint8_t { kSkip, kLeaf, kView, kDevice, kLoop, kHost };
 
-  Storage computed_storage(DType dtype) const {
+  // How kernels see elements of a dtype.
+  Storage kernel_storage(DType dtype) const {
     switch (dtype) {
       case DType::F32:
       case DType::BF16: return Storage::kF32;
-      case DType::F16: return device_.features().f16 ? Storage::kF16 : Storage::kF32;
+      case DType::F16: return device_.features().f16 && !is_uniform() ? Storage::kF16 : Storage::kF32;
       case DType::I8:
       case DType::I16:
       case DType::I32:
@@ -254,6 +303,21 @@ class Lowering {
     }
     return Storage::kHost;
   }
+  // How values that are computed lie in memory: as kernels see them, or all as f32 (spec 10, 1.5).
+  Storage computed_storage(DType dtype) const {
+    const Storage seen = kernel_storage(dtype);
+    return is_uniform() && (seen == Storage::kI32 || seen == Storage::kU32) ? Storage::kF32 : seen;
+  }
+  bool is_uniform() const { return options_.webgpu.f32_uniform; }
+  // An index, which is an f32 then, must be exact.
+  void check_uniform_sizes() const {
+    for (const Node& node : bound_.nodes())
+      for (const Result& r : node.results)
+        for (const Dim& d : r.type.shape)
+          if (d.value() > int64_t{1} << 24)
+            fail(ErrorKind::kUnsupported, str("A size (", d, ") of ", bound_.label(r.id),
+                                              " is more than 2^24, which indices may be with f32_uniform."));
+  }
 
   Storage storage_of(ValueId id, DType dtype, Source source) {
     if (!on_device_.contains(find_group(id))) return Storage::kHost;
@@ -261,7 +325,8 @@ class Lowering {
     const bool small = size_of(dtype) < 4 && dtype != DType::F16;
     const bool given =
         (source == Source::kInput && !nested_) || source == Source::kParam || source == Source::kConstant;
-    if (small && given && !(dtype == DType::BF16 && source == Source::kInput)) return Storage::kPacked;
+    if (small && given && !(dtype == DType::BF16 && (source == Source::kInput || is_uniform())))
+      return Storage::kPacked;
     return computed;
   }
 
@@ -304,6 +369,8 @@ class Lowering {
     const auto& nodes = bound_.nodes();
     places_.resize(nodes.size(), Place::kSkip);
     rows_.resize(nodes.size());
+    std::unordered_set<ValueId> of_weights;  // what depends on weights alone
+    const int64_t visible = visible_bytes(limits_for(device_, options_));
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = nodes[i];
       bool needed = node.op == &ops::input || node.op == &ops::state;
@@ -311,8 +378,14 @@ class Lowering {
       if (!needed) continue;
       if (node.op->traits.leaf) {
         places_[i] = Place::kLeaf;
+        if (node.op == &ops::param || node.op == &ops::constant) of_weights.insert(node.results[0].id);
         continue;
       }
+      const bool is_once =
+          node.attrs.graphs().empty() &&
+          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return of_weights.contains(v); });
+      if (is_once)
+        for (const Result& r : node.results) of_weights.insert(r.id);
       const std::vector<TensorType> types = input_types(node);
       std::vector<TensorType> results;
       for (const Result& r : node.results) results.push_back(r.type);
@@ -323,6 +396,11 @@ class Lowering {
         continue;
       }
       places_[i] = rows_[i] ? Place::kDevice : Place::kHost;
+      // A weight that is computed and that no binding holds: the host computes it, once; readers take it in parts.
+      const auto too_large = [&](const TensorType& t) { return is_too_large(t, device_, visible); };
+      if (is_once && (std::any_of(types.begin(), types.end(), too_large) ||
+                      std::any_of(results.begin(), results.end(), too_large)))
+        places_[i] = Place::kHost;
       if (auto loop = node.attrs.graphs().empty() ? std::nullopt : lower_loop(node, device_, options_)) {
         places_[i] = Place::kLoop;
         loops_.emplace(i, std::move(*loop));
@@ -376,9 +454,11 @@ class Lowering {
   // An element in each place, the first at a multiple of four bytes: what can be copied to where a step puts its
   // results.
   int32_t plain(int32_t v) {
-    if (value(v).storage == Storage::kPacked) return unpacked(v);
+    const Storage to = computed_storage(value(v).type.dtype);
+    if (value(v).storage == Storage::kPacked)
+      return to == kernel_storage(value(v).type.dtype) ? unpacked(v) : unpack(v, to);
     if (value(v).storage == Storage::kHost || value(v).type.shape.num_elements() == 0) return v;
-    return view_offset_bytes(v) % 4 == 0 ? v : unpack(v);
+    return view_offset_bytes(v) % 4 == 0 ? v : unpack(v, to);
   }
 
   // ---- nodes ----
@@ -435,6 +515,8 @@ class Lowering {
     Storage storage = from.storage;
     if (from.type.dtype != to_dtype && storage != Storage::kHost && storage != Storage::kPacked) {
       storage = computed_storage(to_dtype);
+      // Integers as f32 have other bits than their own.
+      if (storage != kernel_storage(to_dtype) || from.storage != kernel_storage(from.type.dtype)) return false;
       if (storage_element_bytes(storage, to_dtype) != static_cast<int64_t>(size_of(to_dtype)) ||
           storage_element_bytes(from.storage, from.type.dtype) != static_cast<int64_t>(size_of(from.type.dtype)))
         return false;
@@ -490,7 +572,9 @@ class Lowering {
     }
     LowerCall call(*this, node, types, node_params_.has_value());
     try {
+      written_.clear();
       row->lower(call);
+      for (const auto& [v, form] : written_) emit_convert(form, v);
     } catch (Error& e) {
       e.add_context(str("lowering ", label_, " (", node.op->name, ") for the GPU"));
       throw;
@@ -551,7 +635,8 @@ class Lowering {
   void append(Step step, bool is_static, const Node* node, bool in_place) {
     std::vector<int32_t> reads, writes;
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
-      for (const Operand& o : d->operands) {  // one may be bound twice, in an optional operand's place
+      for (const Operand& o : d->operands) {             // one may be bound twice, in an optional operand's place
+        if (o.value == program_.index_errors) continue;  // outside the plan, as weights are
         auto& list = o.write ? writes : reads;
         if (std::find(list.begin(), list.end(), o.value) == list.end()) list.push_back(o.value);
       }
@@ -612,6 +697,16 @@ class Lowering {
       try_share(static_cast<size_t>(traits.state_result), uint32_t{1} << traits.state_operand);
   }
 
+  // How many checks there are is known at the end.
+  void size_index_errors() {
+    if (program_.index_errors < 0) return;
+    const auto v = static_cast<size_t>(program_.index_errors);
+    ProgramValue& errors = program_.values[v];
+    errors.constant = Tensor(DType::U32, {static_cast<int64_t>(Program::kIndexWords * program_.index_checks.size())});
+    errors.type = errors.symbolic = errors.constant.type();
+    program_.problem.values[v].size_bytes = storage_bytes(errors.storage, errors.type);
+  }
+
   // Outputs and new states keep their bytes until the next run.
   void pin_outputs() {
     auto& values = program_.problem.values;
@@ -647,7 +742,8 @@ class Lowering {
   std::optional<std::vector<int32_t>> node_params_;
 
   std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
-  std::unordered_map<int32_t, int32_t> unpacked_;
+  std::unordered_map<int32_t, int32_t> unpacked_, f16_copies_;
+  std::map<int32_t, int32_t> written_;  // of the node being lowered: results, and what kernels write of them
   std::unordered_map<ValueId, int32_t> value_;
   Program program_;
 };
@@ -666,8 +762,23 @@ bool LowerCall::is_static_input(int64_t i) const {
 Operand LowerCall::read(int64_t i) {
   return {lowering_.unpacked(lowering_.value_of(node_.inputs[static_cast<size_t>(i)])), false};
 }
-Operand LowerCall::read_packed(int64_t i) { return {lowering_.value_of(node_.inputs[static_cast<size_t>(i)]), false}; }
-Operand LowerCall::write(int64_t i) { return {lowering_.value_of(node_.results[static_cast<size_t>(i)].id), true}; }
+Operand LowerCall::read_packed(int64_t i) {
+  const int32_t v = lowering_.value_of(node_.inputs[static_cast<size_t>(i)]);
+  return lowering_.value(v).storage == Storage::kPacked ? Operand{v, false} : read(i);
+}
+Operand LowerCall::write(int64_t i) {
+  return {lowering_.written(lowering_.value_of(node_.results[static_cast<size_t>(i)].id)), true};
+}
+std::optional<Operand> LowerCall::f16_weight(int64_t i) {
+  const WebGpuOptions& o = options().webgpu;
+  const bool wanted = o.f16_weights && o.f16_mirror && !o.f32_uniform && device().features().f16;
+  const int32_t v = lowering_.value_of(node_.inputs[static_cast<size_t>(i)]);
+  if (!wanted || !lowering_.is_static(v) || lowering_.value(v).storage != Storage::kF32) return std::nullopt;
+  return Operand{lowering_.f16_copy(v), false};
+}
+LowerCall::IndexErrors LowerCall::index_errors(std::function<std::string(int64_t, int64_t, int64_t)> complaint) {
+  return lowering_.add_index_check(std::move(complaint));
+}
 Operand LowerCall::new_temporary(Storage storage, const std::vector<int64_t>& sizes,
                                  const std::optional<std::vector<int32_t>>& params) {
   const DType dtype = storage == Storage::kF16   ? DType::F16

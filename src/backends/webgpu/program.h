@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -86,6 +87,8 @@ struct Dispatch {
   bool in_place = false;
   // Moves the bytes of operand 0 to operand 1: left out where the plan gives both the same place.
   bool is_copy = false;
+  // Looks at the elements of operand 0 and no others (it unpacks or checks them): cut short as that value is.
+  bool of_one_value = false;
 };
 
 // A node that runs on the host, as a program of one node.
@@ -117,7 +120,10 @@ struct Step {
   std::string node, origin;
   int64_t graph_node = 0;
   std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
-  bool is_unpack = false;       // of a value that its node reads: cut short as that value is
+  bool is_of_one_value() const {
+    const auto* d = std::get_if<Dispatch>(&work);
+    return d != nullptr && d->of_one_value;
+  }
 };
 
 enum class Source : uint8_t { kStep, kStatic, kInput, kParam, kConstant, kState, kDimValue };
@@ -146,6 +152,15 @@ struct Program {
   plan::Problem problem;              // same values and steps
   std::vector<host::ProgramView> views;
   std::optional<uint32_t> bucket;  // the symbol whose rows an active extent counts
+
+  // Under WebGpuOptions::check_indices: kIndexWords for each check (check_indices.wgsl), and what they mean.
+  static constexpr size_t kIndexWords = 3;
+  struct IndexCheck {
+    std::string node, op, origin;
+    std::function<std::string(int64_t value, int64_t position, int64_t rows)> complaint;  // about the first bad index
+  };
+  std::vector<IndexCheck> index_checks;
+  int32_t index_errors = -1;  // the value that holds the words; -1: nothing is checked
 };
 
 // `nested`: a region of a Loop, whose inputs and outputs are on the device, an element in each place.

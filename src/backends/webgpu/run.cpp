@@ -232,6 +232,36 @@ void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
   }
 }
 
+// Of the program and of those in its loops. Rows beyond an active extent that could not be used may hold anything.
+void WebGpuProgram::read_index_errors(Readback& readback) {
+  index_errors_item_ = -1;
+  if (const int32_t v = program_.index_errors; v >= 0 && extent_is_used_) {
+    const Place place = memory_.place(v);
+    index_errors_item_ = static_cast<int64_t>(readback.add_raw(
+        memory_.buffer(place.buffer), place.offset, program_.index_checks.size() * Program::kIndexWords * 4));
+  }
+  for (ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->read_index_errors(readback);
+}
+
+void WebGpuProgram::throw_bad_index(const Readback& readback) {
+  for (ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->throw_bad_index(readback);
+  if (index_errors_item_ < 0) return;
+  std::vector<int32_t> words(program_.index_checks.size() * Program::kIndexWords);
+  std::memcpy(words.data(), readback.data(static_cast<size_t>(index_errors_item_)), words.size() * 4);
+  for (size_t i = 0; i < program_.index_checks.size(); ++i) {
+    const int32_t* found = &words[i * Program::kIndexWords];
+    if (found[0] == 0) continue;
+    uploads_.write(program_.index_errors, value(program_.index_errors).constant);
+    const Program::IndexCheck& check = program_.index_checks[i];
+    Error error(ErrorKind::kRuntime, check.complaint(found[1], static_cast<uint32_t>(found[0]) - 1, found[2]));
+    error.add_context(str("running ", check.node, " (", check.op, ")",
+                          check.origin.empty() ? "" : str(", from '", check.origin, "'")));
+    throw error;
+  }
+}
+
 void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   if (end_copies_stale_) plan_end_copies();
   readback_.clear();
@@ -255,11 +285,13 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   if (options_.poison && !guarded_.empty())
     guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
   if (is_traced_) read_timestamps();
+  if (!nested_) read_index_errors(readback_);
   readback_.encode(commands_);
   encode_end_copies();
   if (!nested_ || !readback_.empty()) submit();
   if (!readback_.empty()) {
     readback_.map();
+    if (!nested_) throw_bad_index(readback_);
     if (options_.poison && !guarded_.empty()) check_guards();
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (output_items_[i] >= 0) readback_.read(static_cast<size_t>(output_items_[i]), outputs_[i]);

@@ -77,7 +77,7 @@ void WebGpuProgram::end_trace(std::vector<StepTrace>& trace) {
   const Graph& graph = full_graph();
   std::vector<int64_t> parts(graph.nodes().size());  // dispatches that share a node's arithmetic
   for (const Mark& m : marks_)
-    if (!m.step->is_unpack) ++parts[static_cast<size_t>(m.step->graph_node)];
+    if (!m.step->is_of_one_value()) ++parts[static_cast<size_t>(m.step->graph_node)];
   for (const Mark& m : marks_) {
     StepTrace out{.step = describe(*m.step), .once = m.once, .begin_ns = m.begin_ns, .end_ns = m.end_ns};
     if (m.query >= 0) {
@@ -89,7 +89,7 @@ void WebGpuProgram::end_trace(std::vector<StepTrace>& trace) {
     for (const ValueId id : node.inputs) inputs.push_back(graph.type(id));
     for (const Result& r : node.results) results.push_back(r.type);
     const Cost cost = cost_of(*node.op, node.attrs, inputs, results);
-    if (!m.step->is_unpack)
+    if (!m.step->is_of_one_value())
       out.flops = cost.flops / static_cast<double>(parts[static_cast<size_t>(m.step->graph_node)]);
     out.bytes = cost.bytes;
     if (const auto* d = std::get_if<Dispatch>(&m.step->work)) {

@@ -14,18 +14,31 @@ constexpr uint64_t kWriteBytes = uint64_t{64} << 20;         // a larger tensor 
 constexpr uint64_t kUnsubmittedBytes = uint64_t{256} << 20;  // the library keeps a copy of what is written until then
 constexpr uint64_t kTinyBytes = 16, kTinyBuffer = 256;
 
-// 64-bit integers live in 32 bits on the device.
+constexpr int64_t kLargestWholeF32 = int64_t{1} << 24;
+
+// 64-bit integers live in 32 bits on the device, all of them in f32 if the options want it so.
 void check_range(const ProgramValue& to, const Tensor& tensor) {
   const DType dtype = to.type.dtype;
+  if (is_int(dtype) && to.storage == Storage::kF32) {
+    const LoadIntFn load = load_int_fn(dtype);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      const int64_t x = load(tensor.bytes().data(), i);
+      const bool exact = is_signed(dtype) ? x >= -kLargestWholeF32 && x <= kLargestWholeF32
+                                          : static_cast<uint64_t>(x) <= static_cast<uint64_t>(kLargestWholeF32);
+      if (!exact)
+        fail(ErrorKind::kUnsupported, str("Value ", is_signed(dtype) ? str(x) : str(static_cast<uint64_t>(x)), " of ",
+                                          to.label, " (", to.type, ") is not exact as f32, which f32_uniform stores."));
+    }
+    return;
+  }
   if (dtype != DType::I64 && dtype != DType::U64) return;
-  const bool is_signed = dtype == DType::I64;
   const LoadIntFn load = load_int_fn(dtype);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const int64_t x = load(tensor.bytes().data(), i);
-    const bool fits = is_signed ? x >= INT32_MIN && x <= INT32_MAX : static_cast<uint64_t>(x) <= UINT32_MAX;
+    const bool fits = is_signed(dtype) ? x >= INT32_MIN && x <= INT32_MAX : static_cast<uint64_t>(x) <= UINT32_MAX;
     if (!fits)
       fail(ErrorKind::kUnsupported,
-           str("Value ", is_signed ? str(x) : str(static_cast<uint64_t>(x)), " of ", to.label, " (", to.type,
+           str("Value ", is_signed(dtype) ? str(x) : str(static_cast<uint64_t>(x)), " of ", to.label, " (", to.type,
                ") does not fit the 32 bits that integers have on the webgpu device; use the cpu device."));
   }
 }

@@ -1,6 +1,7 @@
 // Ops on packed weights. The bytes stay as they are in the file; kernels decode what they read (spec 30, 10 and 21.1).
 #include "rlx/ops/dequant.h"
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "wgsl/dequant_gather.h"
 #include "wgsl/dequant_gemm.h"
@@ -210,6 +211,9 @@ void lower_dequant_grouped_matmul(LowerCall& call) {
   const int64_t n = call.output_type(0).dim(1).value(), row_bytes = weight_bytes(attrs.scheme, k, 1);
   const int64_t bytes = call.input_type(1).shape.num_elements(), experts = bytes / (row_bytes * n);
   to_u32(bytes);
+  check_indices(call, 2, IndexRange{0, experts}, [](int64_t value, int64_t, int64_t end) {
+    return str("Expert index (", value, ") is out of range for ", end, " experts.");
+  });
   const Operand x = call.read(0), w = read_codes(call, 1), choice = call.read(2), y = call.write(0);
   constexpr const char* kName = "dequant_grouped_matmul_gguf";
   if (const OneRow one = one_row_of(call, attrs.scheme, x, w); one.part) {
@@ -239,6 +243,9 @@ void lower_dequant_gather(LowerCall& call) {
   const TensorType& y = call.output_type(0);
   const int64_t k = y.dim(y.rank() - 1).value(), count = y.shape.num_elements() / k;
   const int64_t row_bytes = weight_bytes(scheme, k, 1), bytes = call.input_type(0).shape.num_elements();
+  check_indices(call, 1, wrapping(bytes / row_bytes), [](int64_t value, int64_t, int64_t end) {
+    return str("Index (", value, ") is out of range for size ", end, ".");
+  });
   const Operand w = read_codes(call, 0), index = call.read(1), out = call.write(0);
   call.emit({.kernel = {"dequant_gather", {}, {}, nullptr, {{"decode_q4_0", decoder_of(scheme)}}},
              .operands = {w, index, out},

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/movement.h"
 #include "rlx/ops/gather_nd.h"
@@ -41,6 +42,7 @@ void lower_gather(LowerCall& call) {
   const auto [outer, cols, inner] = split_at(call.input_type(0).shape, axis);
   const int64_t count = call.input_type(1).shape.num_elements();
   const Operand out = call.write(0);
+  check_indices(call, 1, wrapping(cols));
   if (cols == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
   if (const Operand packed = call.read_packed(0); call.storage(packed) == Storage::kPacked)
     return emit_packed_gather(call, packed, {outer, cols, inner});
@@ -66,11 +68,14 @@ void lower_gather_nd(LowerCall& call) {
   const int64_t count = product(std::span<const int64_t>(tuples).first(tuples.size() - 1));
   const Operand in = call.read(0), indices = call.read(1), out = call.write(0);
   std::vector<uint32_t> sizes(1, 0);  // a table is not empty
+  std::vector<IndexRange> ranges;
   for (size_t d = 0; d < depth; ++d) {
     if (x[batch + d] == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
     sizes.resize(depth);
     sizes[d] = to_u32(x[batch + d]);
+    ranges.push_back(wrapping(x[batch + d]));
   }
+  check_indices(call, 1, ranges);
   const Unit unit = widest_unit(call, std::array{in, out}, std::array{inner});
   const int64_t row = inner / unit.elements, n = count * row;
   call.emit({.kernel = {"gather_nd", {{"T", unit.type}}, {{"PER", per_thread(n)}}},
@@ -90,6 +95,7 @@ void lower_gather_elements(LowerCall& call) {
       static_cast<size_t>(normalize_axis(call.attrs<ops::GatherElementsAttrs>().axis, call.input_type(0).rank()));
   const Operand in = call.read(0), indices = call.read(1), out = call.write(0);
   const int64_t n = product(std::span<const int64_t>(y));
+  check_indices(call, 1, wrapping(x[axis]));
   if (x[axis] == 0) return emit_zeros(call, out, n);
   const Unit unit = widest_unit(call, std::array{in, out}, std::array{int64_t{1}});
   std::vector<size_t> axes(y.size()), others;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/matmul.h"
 #include "rlx/ops/fused_matmul.h"
@@ -61,6 +62,7 @@ Matmul start_matmul(LowerCall& call, MatmulShape shape) {
   mm.rhs_is_bf16 = call.input_type(1).dtype == DType::BF16 && call.storage(packed) == Storage::kPacked &&
                    mm.shape.n % 4 == 0 && call.starts_at_multiple_of(packed, 8);
   mm.rhs = mm.rhs_is_bf16 ? packed : call.read(1);
+  if (!mm.rhs_is_bf16 && !call.options().webgpu.matmul_f32_only) mm.rhs = call.f16_weight(1).value_or(mm.rhs);
   return mm;
 }
 
@@ -139,6 +141,9 @@ void lower_grouped_matmul(LowerCall& call) {
   const Shape &x = call.input_type(0).shape, &w = call.input_type(1).shape;
   const int64_t rows = x[0].value(), k = x[1].value(), experts = w[0].value(), n = w[2].value();
   to_u32(checked_mul(checked_mul(experts, k), n));
+  check_indices(call, 2, IndexRange{0, experts}, [](int64_t value, int64_t row, int64_t end) {
+    return str("Expert index (", value, ") of row ", row, " is not one of the ", end, " experts.");
+  });
   MatmulShape shape{.batch = {{rows, k, 0}}, .m = 1, .n = n, .k = k};
   if (is_int(call.input_type(0).dtype)) {
     const Operand lhs = call.read(0), rhs = call.read(1), index = call.read(2);

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/movement.h"
 #include "backends/webgpu/lowering/scatter_reduce.h"
@@ -158,6 +159,7 @@ void emit_sums(LowerCall& call, int64_t axis) {
   const auto [outer, cols, inner] = split_at(call.output_type(0).shape, axis);
   const Rows rows{outer, cols, inner, call.input_type(1).shape.num_elements()};
   if (rows.count == 0) return emit_zeros(call, call.write(0), outer * cols * inner);
+  check_indices(call, 1, wrapping(cols));
   const Operand entries = emit_keys(call, call.read(1), {cols}, rows.count, true);
   const int64_t total = entries_of(rows.count, true);
   emit_sort(call, entries, total);
@@ -173,6 +175,7 @@ void lower_scatter_elements(LowerCall& call) {
   const auto& attrs = call.attrs<ops::ScatterElementsAttrs>();
   const auto axis = static_cast<size_t>(normalize_axis(attrs.axis, call.input_type(0).rank()));
   const Rows rows{1, call.input_type(0).shape.num_elements(), 1, call.input_type(1).shape.num_elements()};
+  check_indices(call, 1, wrapping(call.input_type(0).dim(static_cast<int64_t>(axis)).value()));
   emit_updates(call, rows, attrs.reduction,
                [&](bool sorted) { return emit_element_keys(call, axis, rows.count, sorted); });
 }
@@ -184,6 +187,9 @@ void lower_scatter_nd(LowerCall& call) {
   const Rows rows{1, product(all.first(depth)), product(all.subspan(depth)),
                   product(std::span<const int64_t>(tuples).first(tuples.size() - 1))};
   const std::vector<int64_t> sizes(x.begin(), x.begin() + tuples.back());
+  std::vector<IndexRange> ranges;
+  for (const int64_t size : sizes) ranges.push_back(wrapping(size));
+  check_indices(call, 1, ranges);
   emit_updates(call, rows, call.attrs<ops::ScatterNdAttrs>().reduction,
                [&](bool sorted) { return emit_keys(call, call.read(1), sizes, rows.count, sorted); });
 }
@@ -200,6 +206,7 @@ void lower_kv_append(LowerCall& call) {
   const int64_t row = inner / unit.elements, n = outer * count * row;
   const int64_t per_batch = outer / call.input_type(0).shape[0].value();
   const bool cut_batch = call.bucket_axis(1) == 0 && axis != 0;  // else the rows that are appended
+  check_first_rows(call, 2, count, cap, !cut_batch);
   call.emit({.kernel = {"kv_append", {{"T", unit.type}}},
              .operands = {rows, len, y},
              .params = {k::Params{.n = to_u32(n),

@@ -1,5 +1,6 @@
 #include "rlx/ops/softmax.h"
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/rows.h"
 #include "wgsl/cross_entropy.h"
@@ -65,9 +66,16 @@ void lower_softmax(LowerCall& call) {
              .in_place = true});
 }
 
+static void check_labels(LowerCall& call, int64_t classes) {
+  check_indices(call, 1, IndexRange{0, classes}, [](int64_t value, int64_t, int64_t end) {
+    return str("Label (", value, ") is out of range for the classes (", end, ").");
+  });
+}
+
 void lower_cross_entropy(LowerCall& call) {
   namespace k = wgsl::cross_entropy;
   const AxisSplit split = split_at(call.input_type(0).shape, 1);
+  check_labels(call, split.cols);
   const Operand logits = call.read(0), labels = call.read(1), loss = call.write(0);
   const bool vector = loads_by_four(call, split, {logits});
   const RowPlan plan = plan_kept(split, vector);
@@ -84,6 +92,7 @@ void lower_cross_entropy(LowerCall& call) {
 void lower_cross_entropy_backward(LowerCall& call) {
   namespace k = wgsl::cross_entropy_backward;
   const AxisSplit split = split_at(call.input_type(0).shape, 1);
+  check_labels(call, split.cols);
   const Operand logits = call.read(0), labels = call.read(1), d_loss = call.read(2), out = call.write(0);
   const bool vector = loads_by_four(call, split, {logits, out});
   RowPlan plan = plan_kept(split, vector);
