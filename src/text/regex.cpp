@@ -25,13 +25,18 @@ std::string escape_regex(std::string_view text) {
   return out;
 }
 
+// Oniguruma's \w: it counts the numbers of Latin-1 (², ½) in, and no others.
+#define RLX_WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
+
 // What a backslash and the letter after it are in PCRE2; empty where they are the same.
 static std::string_view escape_in_pcre2(char letter, bool in_class) {
   switch (letter) {
     case 's': return "\\p{White_Space}";  // PCRE2's own adds U+180E
     case 'S': return "\\P{White_Space}";
-    case 'w': return in_class ? "\\p{L}\\p{M}\\p{Nd}\\p{Pc}" : "[\\p{L}\\p{M}\\p{Nd}\\p{Pc}]";
-    case 'W': return in_class ? "" : "[^\\p{L}\\p{M}\\p{Nd}\\p{Pc}]";
+    case 'w': return in_class ? RLX_WORD : "[" RLX_WORD "]";
+    case 'W': return in_class ? "" : "[^" RLX_WORD "]";
+    case 'b': return in_class ? "" : "(?:(?<=[" RLX_WORD "])(?![" RLX_WORD "])|(?<![" RLX_WORD "])(?=[" RLX_WORD "]))";
+    case 'B': return in_class ? "" : "(?:(?<=[" RLX_WORD "])(?=[" RLX_WORD "])|(?<![" RLX_WORD "])(?![" RLX_WORD "]))";
     default: return "";
   }
 }

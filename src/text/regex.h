@@ -28,7 +28,7 @@ class Regex {
 // The pattern that matches this text and nothing else.
 std::string escape_regex(std::string_view text);
 
-// A pattern in PCRE2's syntax: \s, \w and \u as Oniguruma means them, classes in classes flattened.
+// A pattern in PCRE2's syntax: \s, \w, \b and \u as Oniguruma means them, classes in classes flattened.
 std::string to_pcre2(std::string_view pattern);
 
 }  // namespace rlx::text

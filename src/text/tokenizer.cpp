@@ -31,6 +31,14 @@ const std::string& Tokenizer::Impl::piece(int32_t id) const {
   return vocabulary.piece(id);
 }
 
+const std::string& Tokenizer::Impl::decoded_piece(int32_t id, bool skip_special) const {
+  static const std::string kNothing;
+  const std::string& text = piece(id);
+  if (skip_special && special.contains(id)) return kNothing;
+  const auto otherwise = written.find(id);
+  return otherwise == written.end() ? text : otherwise->second;
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   constexpr size_t kMost = size_t{1} << 30;
   require(text.size() < kMost, "The text (", text.size(), " bytes) is longer than the ", kMost, " bytes that a tokenizer takes.");
@@ -42,10 +50,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   text::DecodeRun run(impl_->decoder, false);
   std::string out;
-  for (const int32_t id : ids) {
-    const std::string& piece = impl_->piece(id);
-    if (!piece.empty() && !(skip_special && impl_->special.contains(id))) out += run.push(piece);
-  }
+  for (const int32_t id : ids)
+    if (const std::string& piece = impl_->decoded_piece(id, skip_special); !piece.empty()) out += run.push(piece);
   return out += run.finish();
 }
 
@@ -75,9 +81,8 @@ StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
 StreamDecoder::~StreamDecoder() = default;
 
 std::string StreamDecoder::push(int32_t id) {
-  const std::string& piece = impl_->tokenizer->piece(id);
-  if (piece.empty() || (impl_->skip_special && impl_->tokenizer->special.contains(id))) return {};
-  return impl_->run.push(piece);
+  const std::string& piece = impl_->tokenizer->decoded_piece(id, impl_->skip_special);
+  return piece.empty() ? std::string() : impl_->run.push(piece);
 }
 
 std::string StreamDecoder::finish() { return impl_->run.finish(); }

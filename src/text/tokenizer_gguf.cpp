@@ -107,13 +107,13 @@ struct GgufTokenizer : Tokenizer::Impl {
         continue;
       }
       if (c == 0 || c == kReplacement || is_other(c) || (bert.strip_accents && is_nonspacing_mark(c))) continue;
-      const std::string written = bert.lowercase ? lower(to_utf8(c)) : to_utf8(c);
+      const std::string spelled = bert.lowercase ? lower(to_utf8(c)) : to_utf8(c);
       if (is_punctuation(c) || is_cjk_ideograph(c)) {
         if (!words.back().empty()) words.emplace_back();
-        words.back() = written;
+        words.back() = spelled;
         words.emplace_back();
       } else {
-        words.back() += written;
+        words.back() += spelled;
       }
     }
     if (words.back().empty()) words.pop_back();

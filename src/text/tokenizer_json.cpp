@@ -136,6 +136,7 @@ void read_added_tokens(const JsonReader& json, JsonTokenizer& tokenizer) {
     if (token.special) tokenizer.special.insert(token.id);
     if (token.normalized) {
       const std::string written = run_normalizers(tokenizer.normalizers, token.content);
+      if (written != token.content) tokenizer.written.insert_or_assign(token.id, written);
       tokenizer.added_normalized.add(std::move(token), written);
     } else {
       const std::string written = token.content;

@@ -91,8 +91,7 @@ def train_bpe(pre, normalizer=None, decoder=None, size=1200, alphabet=True, **op
         tokenizer.pre_tokenizer = pre
     trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet() if alphabet else [],
-                                  continuing_subword_prefix=options.get("continuing_subword_prefix", None),
-                                  end_of_word_suffix=options.get("end_of_word_suffix", None))
+                                  **{key: options[key] for key in ("continuing_subword_prefix", "end_of_word_suffix") if key in options})
     tokenizer.train_from_iterator(corpus(), trainer)
     if decoder:
         tokenizer.decoder = decoder
