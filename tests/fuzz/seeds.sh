@@ -17,6 +17,12 @@ case $target in
       grep -hoE '(attr|required_ints?)\("[a-z_A-Z]+"' "$root"/src/import/onnx/ops/*.cpp | grep -oE '"[a-z_A-Z]+"' | tr -d '"'; } |
       sort -u | sed 's/.*/"&"/' > "$folder.dict"
     pattern='\.onnx$' ;;
+  safetensors_fuzz)  # the length of the header, the header, the data
+    printf 'A\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}         12345678' > "$folder/one"
+    printf '\213\0\0\0\0\0\0\0{"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},"c":{"dtype":"I64","shape":[0],"data_offsets":[6,6]}}123456' > "$folder/two"
+    printf '%s\n' dtype shape data_offsets __metadata__ F64 F32 F16 BF16 I8 I16 I32 I64 U8 U16 U32 U64 BOOL C64 F8_E4M3 F8_E5M2 F4 |
+      sed 's/.*/"&"/' > "$folder.dict"
+    pattern='\.safetensors$' ;;
   text_fuzz) pattern='\.rlx$' ;;
   wav_fuzz)  # no test has a file of its own: stereo of 16 bits, mono floats with a chunk before them
     printf 'RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\1\0\2\0\x40\x1f\0\0\0\x7d\0\0\4\0\x10\0data\x8\0\0\0\1\2\3\4\5\6\7\x8' > "$folder/stereo"
