@@ -9,6 +9,7 @@
 
 #include "backends/cpu/peaks.h"
 #include "backends/host/pool.h"
+#include "bench_language.h"
 #include "bench_model.h"
 #include "bench_shapes.h"
 #include "common.h"
@@ -228,6 +229,11 @@ void add_bench(CLI::App& app, Work& work) {
       sub->add_option("--seconds", args->seconds, "how long to measure: a model 3, each case of an op 0.3 by default")
           ->option_text("S");
   add_target_options(*sub, model->target);
+  auto language = std::make_shared<BenchLanguageArgs>();
+  CLI::Option* pp = sub->add_option("--pp", language->prompt, "of a language model: tokens of the prompt; by default 512")
+                        ->option_text("N");
+  CLI::Option* tg = sub->add_option("--tg", language->answer, "of a language model: tokens of the answer; by default 128")
+                        ->option_text("N");
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);
@@ -249,10 +255,19 @@ void add_bench(CLI::App& app, Work& work) {
       "Examples:\n"
       "  rlx bench examples/mlp.rlx --dim batch=64\n"
       "  rlx bench examples/mlp.rlx --input x=x.npy --warmup 10 --runs 1000 --json\n"
+      "  rlx bench smollm2 --pp 512 --tg 128\n"
       "  rlx bench --op softmax\n"
       "  rlx bench --op all --no-cases --threads 1 --json\n");
   sub->callback([=, &work] {
     if (path->count() == 0 && op->count() == 0) throw CLI::RequiredError("MODEL, or --op NAME,");
+    if (path->count() > 0 && (pp->count() > 0 || tg->count() > 0 || is_language_model(model->path))) {
+      language->path = model->path;
+      language->target = model->target;
+      language->json = args->json;
+      if (model->runs > 0) language->runs = model->runs;
+      work = [language](std::string& out) { return bench_language(*language, out); };
+      return;
+    }
     if (path->count() > 0) {
       model->json = args->json;
       if (seconds->count() > 0) model->seconds = args->seconds;

@@ -27,6 +27,11 @@ void add_bench(CLI::App& app, Work& work);
 void add_devices(CLI::App& app, Work& work);
 void add_test_onnx(CLI::App& app, Work& work);
 void add_trace(CLI::App& app, Work& work);
+void add_generate(CLI::App& app, Work& work);
+void add_chat(CLI::App& app, Work& work);
+void add_tokenize(CLI::App& app, Work& work);
+void add_perplexity(CLI::App& app, Work& work);
+void add_quantize(CLI::App& app, Work& work);
 
 using Json = nlohmann::ordered_json;
 std::string dump(const Json& json);  // indented, ends with a newline; names that are not UTF-8 are repaired

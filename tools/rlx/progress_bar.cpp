@@ -40,6 +40,7 @@ ProgressBar::ProgressBar() {
     const std::lock_guard lock(mutex_);
     doing_ = doing;
     done_ = done;
+    if (doing.empty()) wipe();  // something else is written now
   });
 }
 
@@ -75,7 +76,10 @@ void ProgressBar::draw_until_stopped() {
 }
 
 void ProgressBar::wipe() {
-  if (is_drawn_) std::fputs("\r\x1b[K", stderr);
+  if (is_drawn_) {
+    std::fputs("\r\x1b[K", stderr);
+    std::fflush(stderr);
+  }
   is_drawn_ = false;
 }
 

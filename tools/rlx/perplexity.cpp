@@ -1,0 +1,47 @@
+#include "generate/scorer.h"
+#include "language.h"
+#include "model_store.h"
+
+namespace rlx::cli {
+
+namespace {
+
+struct PerplexityArgs {
+  LanguageArgs language;
+  std::string file;
+  bool json = false;
+};
+
+int score(const PerplexityArgs& args, std::string& out) {
+  const std::string text = prompt_text(std::nullopt, args.file);
+  const generate::LanguageModel model = generate::open_language_model(find_model(args.language.model));
+  const std::vector<int32_t> ids = model.tokenizer.encode(text, {.add_special = true});
+  const generate::GeneratorOptions options = generator_options(args.language, {});
+  generate::Scorer scorer(*model.source, options.compile,
+                          {.context = options.context > 0 ? options.context : 512, .cache = options.cache});
+  const bool begins = model.tokenizer.adds_bos() && model.tokenizer.bos();
+  const generate::Perplexity p =
+      generate::perplexity(scorer, ids, begins ? model.tokenizer.bos() : std::optional<int32_t>());
+  if (args.json)
+    out += dump({{"perplexity", p.value}, {"error", p.error}, {"tokens", p.tokens}, {"context", scorer.context()}});
+  else
+    out += str("perplexity ", number_text(p.value), " +- ", number_text(p.error), " (", p.tokens, " tokens of ", p.pieces,
+               p.pieces == 1 ? " piece" : " pieces", " of ", scorer.context(), ")\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app, Work& work) {
+  CLI::App* sub = app.add_subcommand("perplexity", "how well a language model foresees a text");
+  auto args = std::make_shared<PerplexityArgs>();
+  add_language_options(*sub, args->language);
+  sub->add_option("-f,--file", args->file, "the text; -: standard input")->required();
+  sub->add_flag("--json", args->json, "write JSON");
+  sub->footer(
+      "The text is cut into pieces of a whole context (--ctx, by default 512), and the second half of each counts, as\n"
+      "llama.cpp does it.\n\nExample:\n  rlx perplexity smollm2 -f book.txt --ctx 512");
+  sub->callback([&work, args] { work = [args](std::string& out) { return score(*args, out); }; });
+}
+
+}  // namespace rlx::cli

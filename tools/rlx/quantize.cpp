@@ -1,0 +1,44 @@
+#include "import/gguf/quantize.h"
+
+#include "common.h"
+#include "model_store.h"
+
+namespace rlx::cli {
+
+namespace {
+
+struct QuantizeArgs {
+  std::string in, out, type;
+  bool json = false;
+};
+
+int quantize(const QuantizeArgs& args, std::string& out) {
+  const gguf::QuantizeResult r = gguf::quantize_file(find_model(args.in), args.out, args.type);
+  const auto mib = [](int64_t bytes) { return number_text(static_cast<double>(bytes) / (1 << 20)); };
+  if (args.json)
+    out += dump({{"out", args.out},
+                 {"changed", r.changed},
+                 {"kept", r.kept},
+                 {"bytes_before", r.bytes_before},
+                 {"bytes_after", r.bytes_after}});
+  else
+    out += str(args.out, ": ", r.changed, " tensors changed, ", r.kept, " kept; ", mib(r.bytes_before), " MiB became ",
+               mib(r.bytes_after), " MiB\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app, Work& work) {
+  CLI::App* sub = app.add_subcommand("quantize", "write a GGUF file with its weights in another type");
+  auto args = std::make_shared<QuantizeArgs>();
+  sub->add_option("IN", args->in, "a .gguf file, or a name")->required();
+  sub->add_option("OUT", args->out, "the file to write")->required();
+  sub->add_option("--type", args->type, "q4_0, q4_1, q5_0, q5_1, q8_0, q2_k … q6_k, iq4_nl, iq4_xs, f16, bf16, f32")
+      ->required();
+  sub->add_flag("--json", args->json, "write JSON");
+  sub->footer("Example:\n  rlx quantize model-f16.gguf model-q4_k.gguf --type q4_k");
+  sub->callback([&work, args] { work = [args](std::string& out) { return quantize(*args, out); }; });
+}
+
+}  // namespace rlx::cli
