@@ -73,6 +73,7 @@ struct Switch {
 constexpr Switch kSwitches[] = {
     {"RLX_BENCH_DISPATCH_ONLY",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.skip_readback = parse_switch(n, v); }},
+    {"RLX_CACHE", [](CompileOptions&, std::string_view, std::string_view) {}},  // of the tool: where it keeps models
     {"RLX_DEVICE", [](CompileOptions& o, std::string_view, std::string_view v) { o.device = v; }},
     {"RLX_DISPATCH_REPORT",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.dispatch_report = parse_switch(n, v); }},

@@ -1,6 +1,7 @@
 #include "backends/host/extent.h"
 
 #include "backends/host/box_copy.h"
+#include "rlx/ops/gather.h"
 
 namespace rlx::host {
 
@@ -35,8 +36,18 @@ int64_t ExtentType::axis() const {
   return -1;
 }
 
+bool picks_rows(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
+                std::span<const ExtentType> outputs) {
+  if (&op != &ops::gather || inputs[0].axis() < 0 || inputs[1].axis() >= 0) return false;
+  if (!is_prefix(inputs[0].active.shape.sizes(), inputs[0].full)) return false;
+  for (const ExtentType& out : outputs)
+    if (out.axis() >= 0) return false;
+  return normalize_axis(attrs.as<ops::GatherAttrs>().axis, inputs[0].active.rank()) == inputs[0].axis();
+}
+
 std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
                        std::span<const ExtentType> outputs) {
+  if (picks_rows(op, attrs, inputs, outputs)) return "";
   bool read = false, written = false, all_written = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t axis = inputs[i].axis();

@@ -31,6 +31,11 @@ struct ExtentType {
   int64_t axis() const;  // whose size the extent changes; -1: none
 };
 
+// A gather along the rows by indices that do not count them: it runs as it is, and whoever gives the indices sees to
+// it that they are of rows in use.
+bool picks_rows(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
+                std::span<const ExtentType> outputs);
+
 // Why a node cannot be cut to the rows in use; empty when it can. `outputs`: the results that somebody uses.
 std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
                        std::span<const ExtentType> outputs);

@@ -73,6 +73,10 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
   for (const auto* list : {&inputs, &outputs})
     for (const host::ExtentType& t : *list) touches |= t.axis() >= 0;
   if (!touches) return "";
+  if (!step.is_of_one_value() && host::picks_rows(*step.op, node.attrs, inputs, outputs)) {
+    touches = false;
+    return "";
+  }
   if (step.is_of_one_value()) {
     if (!host::is_prefix(inputs[0].active.shape.sizes(), inputs[0].full))
       return "has another size in front of the rows";

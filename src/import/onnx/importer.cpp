@@ -535,7 +535,7 @@ std::vector<Item> Importer::import_main(const std::map<std::string, Item, std::l
   frame.opsets = &opsets_;
   for (const auto& [name, given] : inputs) {
     const auto it =
-        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const auto& v) { return v.name == name; });
+        std::find_if(graph.inputs.begin(), graph.inputs.end(), [&, &n = name](const auto& v) { return v.name == n; });
     RLX_ASSERT(it != graph.inputs.end());
     frame.names[it->name] = given;
   }
