@@ -10,6 +10,7 @@
 
 #include "backends/cpu/conv/patches.h"
 #include "backends/cpu/round_up.h"
+#include "backends/cpu/simd/tail-inl.h"
 
 #ifndef RLX_CONV_RUNS_
 #define RLX_CONV_RUNS_
@@ -45,7 +46,7 @@ HWY_INLINE void copy_channels(const float* x, int64_t plane, int64_t at, int64_t
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto written = hn::FirstN(d, static_cast<size_t>(n));
   if (at >= size || at + (n - 1) * stride < 0) {
-    for (int64_t c = 0; c < channels; ++c, to += to_channel) hn::BlendedStore(hn::Zero(d), written, d, to);
+    for (int64_t c = 0; c < channels; ++c, to += to_channel) masked_store(d, written, hn::Zero(d), to);
     return;
   }
   x += at;
@@ -56,7 +57,7 @@ HWY_INLINE void copy_channels(const float* x, int64_t plane, int64_t at, int64_t
     }
     const auto inside = hn::And(lanes_inside(d, at, size), written);
     for (int64_t c = 0; c < channels; ++c, x += plane, to += to_channel)
-      hn::BlendedStore(hn::MaskedLoad(inside, d, x), written, d, to);
+      masked_store(d, written, masked_load(d, inside, x), to);
     return;
   }
 #if HWY_TARGET != HWY_SCALAR
@@ -65,8 +66,8 @@ HWY_INLINE void copy_channels(const float* x, int64_t plane, int64_t at, int64_t
     const auto high = lanes_inside(d, at + lanes, std::min(size, at + 2 * n));
     const bool both = 2 * n > lanes;
     for (int64_t c = 0; c < channels; ++c, x += plane, to += to_channel) {
-      const auto a = hn::MaskedLoad(low, d, x), b = both ? hn::MaskedLoad(high, d, x + lanes) : hn::Zero(d);
-      hn::BlendedStore(hn::ConcatEven(d, b, a), written, d, to);
+      const auto a = masked_load(d, low, x), b = both ? masked_load(d, high, x + lanes) : hn::Zero(d);
+      masked_store(d, written, hn::ConcatEven(d, b, a), to);
     }
     return;
   }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backends/cpu/gemm/kernels.h"
+#include "backends/cpu/simd/tail-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::gemm::HWY_NAMESPACE {
@@ -65,7 +66,7 @@ void tile(const Tile& t) {
       const int64_t left = t.cols - v * lanes;
       const auto mask = hn::FirstN(d, static_cast<size_t>(left > 0 ? left : 0));
 #pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i) sum[i][v] = hn::MaskedLoad(mask, d, c + i * c_row + v * lanes);
+      for (int i = 0; i < kRows; ++i) sum[i][v] = masked_load(d, mask, c + i * c_row + v * lanes);
     }
   } else {
 #pragma GCC unroll 16
@@ -108,14 +109,14 @@ void tile(const Tile& t) {
       const int64_t left = t.cols - v * lanes;
       const auto mask = hn::FirstN(d, static_cast<size_t>(left > 0 ? left : 0));
 #pragma GCC unroll 16
-      for (int i = 0; i < kRows; ++i) hn::BlendedStore(sum[i][v], mask, d, c + i * c_row + v * lanes);
+      for (int i = 0; i < kRows; ++i) masked_store(d, mask, sum[i][v], c + i * c_row + v * lanes);
     }
   }
 }
 
 // The last columns of a row: reading a whole vector could leave B.
 HWY_INLINE V load_last(D d, const float* p, int64_t n) {
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, p);
+  return masked_load(d, hn::FirstN(d, static_cast<size_t>(n)), p);
 }
 template <class T>
 HWY_INLINE V load_last(D d, const T* p, int64_t n) {
@@ -145,14 +146,14 @@ HWY_INLINE void stream_steps(const Stream& s, int64_t step) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(left));
     for (int64_t i = 0; i < s.rows; ++i) {
       float* c = s.c + i * s.c_row + j;
-      V sum = step == 0 ? hn::Zero(d) : left >= lanes ? hn::LoadU(d, c) : hn::MaskedLoad(mask, d, c);
+      V sum = step == 0 ? hn::Zero(d) : left >= lanes ? hn::LoadU(d, c) : masked_load(d, mask, c);
       const float* ai = a + i * s.a_row;
 #pragma GCC unroll 8
       for (int u = 0; u < kSteps; ++u) sum = hn::MulAdd(hn::Set(d, ai[u]), bv[u], sum);
       if (left >= lanes)
         hn::StoreU(sum, d, c);
       else
-        hn::BlendedStore(sum, mask, d, c);
+        masked_store(d, mask, sum, c);
     }
   }
 }

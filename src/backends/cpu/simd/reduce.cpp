@@ -47,10 +47,10 @@ HWY_INLINE hn::Vec<hn::ScalableTag<Acc>> load_as_n(const T* p, int64_t n, Acc ot
   const hn::ScalableTag<Acc> d;
   const auto mask = hn::FirstN(d, static_cast<size_t>(n));
   if constexpr (std::is_same_v<Acc, T>) {
-    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, p), hn::Set(d, other));
+    return hn::IfThenElse(mask, masked_load(d, mask, p), hn::Set(d, other));
   } else {
     const hn::Rebind<T, decltype(d)> narrow;
-    const auto few = hn::MaskedLoad(hn::FirstN(narrow, static_cast<size_t>(n)), narrow, p);
+    const auto few = masked_load(narrow, hn::FirstN(narrow, static_cast<size_t>(n)), p);
     return hn::IfThenElse(mask, hn::PromoteTo(d, few), hn::Set(d, other));
   }
 }
