@@ -77,7 +77,8 @@ class Bpe : public Model {
   // The id of a string in merges: its piece's, or one above the vocabulary's where that is allowed.
   int32_t symbol(std::string_view text) {
     if (const auto id = vocabulary_.find(text)) return *id;
-    require(options_.lenient, "The merges need the token '", text.substr(0, 40), "', which the vocabulary does not have.");
+    if (!options_.lenient)
+      fail(ErrorKind::kInvalid, str("The merges need the token '", excerpt(text), "', which the vocabulary does not have."));
     const auto [entry, added] = extra_.try_emplace(std::string(text), vocabulary_.size() + static_cast<int32_t>(extra_.size()));
     return entry->second;
   }

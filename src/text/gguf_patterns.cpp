@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rlx/error.h"
+#include "text/unicode.h"
 
 namespace rlx::text {
 namespace {
@@ -35,7 +36,7 @@ constexpr std::string_view
     kDeepseek3Cjk = R"([一-龥぀-ゟ゠-ヿ]+)",
     kDeepseek3 = R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|)" SPACES,
     kDeepseekCjk = R"([一-龥ࠀ-一가-퟿]+)",
-    kDeepseekLetters = R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)",
+    kDeepseekLetters = R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\x{1F7D}ᾀ-ᾴᾶ-ᾼ\x{1FBE}ῂ-ῄῆ-ῌῐ-\x{1FD3}ῖ-\x{1FDB}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\x{2126}ℨ\x{212A}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)",
     kDeepseekPunctuation = R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)",
     kFalcon = R"([\p{P}\$\+<=>\^~\|`]+)",
     kDefault = R"([\p{P}\$\+<=>\^~\|]+)",
@@ -89,7 +90,7 @@ GgufPatterns patterns_of(std::string_view pre) {
   const std::string_view name = pre.empty() ? "default" : pre;
   const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return has_name(r.names, name); });
   if (row == std::end(kRows) || name.find(' ') != std::string_view::npos)
-    fail(ErrorKind::kUnsupported, str("The way '", name.substr(0, 60), "' to split text (tokenizer.ggml.pre) is not one that rlx knows."));
+    fail(ErrorKind::kUnsupported, str("The way '", excerpt(name), "' to split text (tokenizer.ggml.pre) is not one that rlx knows."));
   return row->what;
 }
 

@@ -1,4 +1,5 @@
 #include "text/json_reader.h"
+#include "text/unicode.h"
 
 namespace rlx::text {
 
@@ -9,7 +10,7 @@ Json parse_json(std::string_view text, std::string_view what) {
     // The library's sentence follows its own prefix: "[json.exception.parse_error.101] parse error at line 1, ...".
     std::string_view why = e.what();
     if (const size_t end = why.find("] "); end != std::string_view::npos) why.remove_prefix(end + 2);
-    fail(ErrorKind::kInvalid, str(what, " is not valid JSON: ", why.substr(0, 200), "."));
+    fail(ErrorKind::kInvalid, str(what, " is not valid JSON: ", excerpt(why, 200), "."));
   }
 }
 

@@ -95,7 +95,7 @@ Regex::Regex(std::string_view pattern) {
   if (code->code == nullptr) {
     PCRE2_UCHAR message[256] = {};
     pcre2_get_error_message(error, message, sizeof(message));
-    fail(ErrorKind::kInvalid, str("The regular expression '", pattern.substr(0, 200), "' is not valid: ",
+    fail(ErrorKind::kInvalid, str("The regular expression '", excerpt(pattern, 200), "' is not valid: ",
                                   reinterpret_cast<const char*>(message), "."));
   }
   pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // where it fails, matching interprets

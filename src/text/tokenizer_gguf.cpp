@@ -198,7 +198,7 @@ struct Builder {
     Merges merges;
     for (const std::string& merge : source.merges) {
       const size_t space = merge.find(' ', 1);  // a piece may be a space, at the start
-      require(space != std::string::npos, "A merge of the vocabulary ('", merge.substr(0, 40), "') is not a pair.");
+      if (space == std::string::npos) fail(ErrorKind::kInvalid, str("A merge of the vocabulary ('", excerpt(merge), "') is not a pair."));
       merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
     }
     tokenizer.model = make_bpe(tokenizer.vocabulary, merges, {.ignore_merges = patterns.ignore_merges, .lenient = true});
@@ -280,7 +280,7 @@ Tokenizer Tokenizer::from_gguf(const GgufVocabulary& vocabulary) {
   else if (vocabulary.model == "bert")
     builder.word_piece();
   else
-    fail(ErrorKind::kUnsupported, str("The kind of vocabulary '", vocabulary.model.substr(0, 60), "' (tokenizer.ggml.model) is not one that rlx knows."));
+    fail(ErrorKind::kUnsupported, str("The kind of vocabulary '", excerpt(vocabulary.model), "' (tokenizer.ggml.model) is not one that rlx knows."));
   tokenizer->adds_bos = tokenizer->add_bos && tokenizer->bos;
   return Tokenizer(std::move(tokenizer));
 }

@@ -46,25 +46,29 @@ struct JsonTokenizer : Tokenizer::Impl {
 
 void read_vocabulary(const JsonReader& json, Vocabulary& vocabulary) {
   require(json.json().is_object() && !json.json().empty(), "'", json.path(), "' is not an object with tokens.");
-  for (const auto& [piece, id] : json.json().items()) vocabulary.add(piece, JsonReader(id, str(json.path(), "['", piece.substr(0, 40), "']")).integer());
+  for (const auto& [piece, id] : json.json().items()) {
+    // The place in the file is written only for an error: vocabularies are large.
+    if (!id.is_number_integer()) fail(ErrorKind::kInvalid, str("'", json.path(), "['", excerpt(piece), "']' is not an integer."));
+    vocabulary.add(piece, id.is_number_unsigned() && id.get<uint64_t>() > INT64_MAX ? -1 : id.get<int64_t>());
+  }
 }
 
 Merges read_merges(const JsonReader& json) {
   Merges merges;
   merges.reserve(json.array_size());
+  const auto no_pair = [&](size_t i) { fail(ErrorKind::kInvalid, str("'", json.path(), "[", i, "]' is not a pair of tokens.")); };
   for (size_t i = 0; i < json.array_size(); ++i) {
     const Json& entry = json.json()[i];
     if (entry.is_array()) {  // ["a", "b"]
-      const JsonReader pair = json.element(i);
-      require(entry.size() == 2, "'", pair.path(), "' is not a pair.");
-      merges.emplace_back(pair.element(0).string(), pair.element(1).string());
+      if (entry.size() != 2 || !entry[0].is_string() || !entry[1].is_string()) no_pair(i);
+      merges.emplace_back(entry[0].get<std::string>(), entry[1].get<std::string>());
       continue;
     }
-    const std::string text = json.element(i).string();  // "a b"
+    if (!entry.is_string()) no_pair(i);
+    const auto& text = entry.get_ref<const std::string&>();  // "a b"
     if (text.starts_with("#version")) continue;
     const size_t space = text.find(' ');
-    require(space != std::string::npos && text.find(' ', space + 1) == std::string::npos, "'", json.path(), "[", i, "]' ('",
-            text.substr(0, 40), "') is not a pair.");
+    if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) no_pair(i);
     merges.emplace_back(text.substr(0, space), text.substr(space + 1));
   }
   return merges;
@@ -79,9 +83,10 @@ std::unique_ptr<Model> read_unigram(const JsonReader& json, Vocabulary& vocabula
   std::vector<ScoredPiece> pieces;
   double lowest = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < entries.array_size(); ++i) {
-    const JsonReader entry = entries.element(i);
-    require(entry.array_size() == 2, "'", entry.path(), "' is not a token and its score.");
-    pieces.push_back({entry.element(0).string(), static_cast<int32_t>(i), entry.element(1).number()});
+    const Json& entry = entries.json()[i];
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
+      fail(ErrorKind::kInvalid, str("'", entries.path(), "[", i, "]' is not a token and its score."));
+    pieces.push_back({entry[0].get<std::string>(), static_cast<int32_t>(i), entry[1].get<double>()});
     vocabulary.add(pieces.back().piece, static_cast<int64_t>(i));
     lowest = std::min(lowest, pieces.back().score);
   }

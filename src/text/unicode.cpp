@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -176,6 +177,12 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
     out += to;
   }
   return out += text.substr(start);
+}
+
+std::string excerpt(std::string_view text, size_t most) {
+  size_t end = std::min(text.size(), most);
+  while (end > 0 && end < text.size() && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return to_valid_utf8(text.substr(0, end));
 }
 
 size_t grapheme_size(std::string_view text) {

@@ -55,6 +55,9 @@ inline std::string_view strip(std::string_view text) { return strip_left(strip_r
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
+// The start of a text for a message: at most `most` bytes, whole characters.
+std::string excerpt(std::string_view text, size_t most = 60);
+
 // Bytes that the extended grapheme cluster at the start of text has.
 size_t grapheme_size(std::string_view text);
 

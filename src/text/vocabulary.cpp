@@ -1,12 +1,14 @@
 #include "text/vocabulary.h"
 
 #include "rlx/error.h"
+#include "text/unicode.h"
 
 namespace rlx::text {
 
 void Vocabulary::add(std::string_view piece, int64_t id) {
   constexpr int64_t kMost = int64_t{1} << 24;  // fifty times the largest vocabulary: what is above is a broken file
-  require(id >= 0 && id < kMost, "The id ", id, " of the token '", piece.substr(0, 40), "' is not below ", kMost, ".");
+  if (id < 0 || id >= kMost)
+    fail(ErrorKind::kInvalid, str("The id ", id, " of the token '", excerpt(piece), "' is not below ", kMost, "."));
   if (id >= size()) pieces_.resize(static_cast<size_t>(id) + 1);
   pieces_[static_cast<size_t>(id)] = piece;
   ids_.insert_or_assign(std::string(piece), static_cast<int32_t>(id));

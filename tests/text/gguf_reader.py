@@ -71,5 +71,33 @@ def vocabulary(meta):
     return out
 
 
+def write_metadata(path, meta):
+    """A GGUF file without tensors: what llama.cpp needs to load a vocabulary alone."""
+    def text(value):
+        data = value.encode()
+        return struct.pack("<Q", len(data)) + data
+
+    def value(item):
+        if isinstance(item, bool):
+            return 7, struct.pack("<?", item)
+        if isinstance(item, int):
+            return 4, struct.pack("<I", item)
+        if isinstance(item, float):
+            return 6, struct.pack("<f", item)
+        if isinstance(item, str):
+            return 8, text(item)
+        if isinstance(item, bytes):
+            return 9, struct.pack("<IQ", 0, len(item)) + item
+        kind = 8 if isinstance(item[0], str) else 6 if isinstance(item[0], float) else 5
+        data = b"".join(text(i) for i in item) if kind == 8 else struct.pack(f"<{len(item)}{SCALARS[kind]}", *item)
+        return 9, struct.pack("<IQ", kind, len(item)) + data
+
+    with open(path, "wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, len(meta)))
+        for key, item in meta.items():
+            kind, data = value(item)
+            file.write(text(key) + struct.pack("<I", kind) + data)
+
+
 if __name__ == "__main__":
     json.dump(vocabulary(metadata(sys.argv[1])), sys.stdout)

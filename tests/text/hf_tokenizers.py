@@ -3,7 +3,6 @@
 usage: hf_tokenizers.py TEXT_TOOL [--random COUNT] [--seed SEED] [--only NAME]
 """
 import argparse
-import base64
 import glob
 import json
 import os
@@ -295,4 +294,5 @@ def main():
     checks.finish(f"{len(chosen)} tokenizers")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,15 +4,15 @@ import subprocess
 
 
 class Tool:
-    def __init__(self, path):
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
     def ask(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"text_tool died of {json.dumps(request)[:500]} (exit status {self.process.wait()}).")
+            raise SystemExit(f"The program died of {json.dumps(request)[:500]} (exit status {self.process.wait()}).")
         return json.loads(line)
 
     def must(self, **request):

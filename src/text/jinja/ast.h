@@ -21,7 +21,7 @@ struct Expr {
   ExprKind kind;
   int line = 0;
   int depth = 1;                 // bounded by the parser, so that walking it cannot run out of stack
-  std::string name;              // variable, attribute, filter, test, operator
+  std::string name;              // variable, attribute, filter, test, operator; "tuple" of a kList in round brackets
   Value value;                   // kLiteral
   std::vector<ExprPtr> args;     // operands; kDict: key, value, …; kSlice: object, start, stop, step (null where left out);
                                  // kChoice: condition, then, else (null: undefined)

@@ -16,7 +16,7 @@ const std::string& as_string(const Value& value, std::string_view filter) {
 }
 
 // a.b.0: attributes of attributes.
-Value attribute_path(const Interpreter& in, Value value, std::string_view path) {
+Value attribute_path(const Interpreter& in, Value value, std::string_view path, const Value* otherwise = nullptr) {
   while (true) {
     const size_t dot = path.find('.');
     const std::string part(path.substr(0, dot));
@@ -24,6 +24,7 @@ Value attribute_path(const Interpreter& in, Value value, std::string_view path) 
     const auto parsed = std::from_chars(part.data(), part.data() + part.size(), index);
     const bool number = !part.empty() && parsed.ec == std::errc() && parsed.ptr == part.data() + part.size();
     value = number ? in.item(value, index) : in.attribute(value, part);
+    if (otherwise != nullptr && value.is_undefined()) value = *otherwise;
     if (dot == std::string_view::npos) return value;
     path.remove_prefix(dot + 1);
   }
@@ -56,9 +57,7 @@ Value map_filter(Interpreter& in, const Value& value, const Arguments& args) {
   const Value* path = args.size() == 0 ? args.find(0, "attribute") : nullptr;
   for (const Value& item : in.iterate(value)) {
     if (path != nullptr) {
-      Value found = attribute_path(in, item, args.string(0, "attribute"));
-      if (const Value* otherwise = args.find(1, "default"); found.is_undefined() && otherwise != nullptr) found = *otherwise;
-      out.push_back(std::move(found));
+      out.push_back(attribute_path(in, item, args.string(0, "attribute"), args.find(1, "default")));
     } else {
       out.push_back(in.call_filter(args.string(0, "filter"), item, without_first(args, 1)));
     }

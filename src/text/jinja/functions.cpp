@@ -243,7 +243,7 @@ std::vector<Value> dict_items(const Dict& dict) {
     std::vector<Value> pair;
     pair.push_back(key);
     pair.push_back(value);
-    items.push_back(Value::list(std::move(pair)));
+    items.push_back(Value::list(std::move(pair), true));
   }
   return items;
 }

@@ -174,6 +174,7 @@ Value Interpreter::evaluate(const Expr& e) {
     case ExprKind::kList: {
       std::vector<Value> items;
       for (const ExprPtr& arg : e.args) items.push_back(evaluate(*arg));
+      if (e.name == "tuple") return Value::list(std::move(items), true);
       return checked(std::move(items));
     }
     case ExprKind::kDict: {

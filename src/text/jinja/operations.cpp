@@ -14,16 +14,12 @@ namespace {
   fail(ErrorKind::kInvalid, str("'", op, "' does not work with values of type ", a.type_name(), " and ", b.type_name(), "."));
 }
 
-int64_t checked_integer(bool overflow, int64_t result) {
-  require(!overflow, "A number is too large.");
-  return result;
-}
+void require_no_overflow(bool overflow) { require(!overflow, "A number is too large."); }
 
 int64_t integer_power(int64_t base, int64_t exponent) {
   int64_t result = 1;
   for (int64_t i = 0; i < exponent; ++i) {
-    const bool overflow = __builtin_mul_overflow(result, base, &result);
-    if (overflow) return checked_integer(true, 0);
+    require_no_overflow(__builtin_mul_overflow(result, base, &result));
     if (result == 0 || (result == 1 && base == 1)) break;
     if (base == -1) return exponent % 2 == 0 ? 1 : -1;
   }
@@ -32,9 +28,12 @@ int64_t integer_power(int64_t base, int64_t exponent) {
 
 Value integer_operation(const std::string& op, int64_t a, int64_t b) {
   int64_t result = 0;
-  if (op == "+") return checked_integer(__builtin_add_overflow(a, b, &result), result);
-  if (op == "-") return checked_integer(__builtin_sub_overflow(a, b, &result), result);
-  if (op == "*") return checked_integer(__builtin_mul_overflow(a, b, &result), result);
+  if (op == "+" || op == "-" || op == "*") {
+    require_no_overflow(op == "+"   ? __builtin_add_overflow(a, b, &result)
+                        : op == "-" ? __builtin_sub_overflow(a, b, &result)
+                                    : __builtin_mul_overflow(a, b, &result));
+    return result;
+  }
   if (op == "**") return b < 0 ? Value(std::pow(static_cast<double>(a), static_cast<double>(b))) : Value(integer_power(a, b));
   require(b != 0, "A number is divided by zero.");
   if (op == "/") return static_cast<double>(a) / static_cast<double>(b);

@@ -4,6 +4,7 @@
 #include "rlx/error.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/lexer.h"
+#include "text/unicode.h"
 
 namespace rlx::jinja {
 namespace {
@@ -272,7 +273,7 @@ class Parser {
   ExprPtr tuple(bool choices = true) {
     ExprPtr first = choices ? expression() : or_expression();
     if (!is_operator(",")) return first;
-    ExprPtr list = node(ExprKind::kList, single(std::move(first)));
+    ExprPtr list = node(ExprKind::kList, single(std::move(first)), "tuple");
     while (accept(",")) {
       if (peek().kind == TokenKind::kBlockEnd || peek().kind == TokenKind::kOutputEnd || is_operator(")")) break;
       append(*list, choices ? expression() : or_expression());
@@ -405,7 +406,7 @@ class Parser {
       case TokenKind::kInteger: {
         int64_t number = 0;
         if (std::from_chars(token.text.data(), token.text.data() + token.text.size(), number).ec != std::errc())
-          fail_at(token.line, str("The number ", token.text.substr(0, 40), " is too large."));
+          fail_at(token.line, str("The number ", text::excerpt(token.text), " is too large."));
         return literal(number);
       }
       case TokenKind::kFloat: {
@@ -416,7 +417,7 @@ class Parser {
       default: break;
     }
     if (token.kind == TokenKind::kOperator && token.text == "(") {
-      if (accept(")")) return node(ExprKind::kList);
+      if (accept(")")) return node(ExprKind::kList, {}, "tuple");
       ExprPtr inner = tuple();
       expect(")");
       return inner;

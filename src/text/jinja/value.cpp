@@ -27,8 +27,9 @@ void Dict::set(std::string_view key, Value value) {
 
 static void require_shallow(int depth) { require(depth <= kDeepest, "A value is nested more than ", kDeepest, " deep."); }
 
-Value Value::list(std::vector<Value> items) {
+Value Value::list(std::vector<Value> items, bool tuple) {
   auto made = std::make_shared<List>();
+  made->tuple = tuple;
   for (const Value& item : items) made->depth = std::max(made->depth, item.depth() + 1);
   require_shallow(made->depth);
   made->items = std::move(items);
@@ -125,9 +126,10 @@ static std::string repr_of(const std::string& text) {
 std::string Value::repr() const {
   if (const std::string* s = string()) return repr_of(*s);
   if (const List* l = list()) {
-    std::string out = "[";
+    std::string out = l->tuple ? "(" : "[";
     for (const Value& item : l->items) out += (out.size() > 1 ? ", " : "") + item.repr();
-    return out + "]";
+    if (l->tuple && l->items.size() == 1) out += ',';
+    return out + (l->tuple ? ")" : "]");
   }
   if (const Dict* d = dict()) {
     std::string out = "{";

@@ -18,6 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct List {
   std::vector<Value> items;
   int depth = 1;  // of lists in lists: bounded, so that nothing that walks them runs out of stack
+  bool tuple = false;  // printed with round brackets
 };
 
 struct Dict {
@@ -52,7 +53,7 @@ class Value {
   Value(T&& v) : v_(std::forward<T>(v)) {}
   Value(const char* text) : v_(std::string(text)) {}
 
-  static Value list(std::vector<Value> items);  // throws where lists nest too deep
+  static Value list(std::vector<Value> items, bool tuple = false);  // throws where lists nest too deep
   static Value dict(std::vector<std::pair<std::string, Value>> entries);
   static Value undefined(std::string_view name) { return Undefined{std::string(name)}; }
   static Value from_json(const OrderedJson& json);
