@@ -46,5 +46,7 @@ class ModelSource {
 };
 
 std::unique_ptr<ModelSource> open_gguf_source(const std::string& path);
+// A .gguf file, a Hugging Face folder, or a .safetensors file in one.
+std::unique_ptr<ModelSource> open_source(const std::string& path);
 
 }  // namespace rlx::models
