@@ -18,6 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace rlx::cpu::gemm::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::masked_load;
+using cpu::HWY_NAMESPACE::masked_store;
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
