@@ -1,9 +1,15 @@
 #include "generate/language_model.h"
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/mapped_file.h"
 #include "models/gguf_source.h"
 #include "rlx/error.h"
 
 namespace rlx::generate {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -45,17 +51,53 @@ GgufVocabulary vocabulary_of(const gguf::File& file) {
   return v;
 }
 
+std::string read_if_there(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return "";
+  const auto mapped = MappedFile::open(file.string());
+  return {reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()};
+}
+
+// A text, or a list of them with names, of which "default" is for conversations.
+std::string template_of(const std::string& config) {
+  const auto json = nlohmann::json::parse(config, nullptr, false);
+  if (!json.is_object() || !json.contains("chat_template")) return "";
+  const auto& chat = json["chat_template"];
+  if (chat.is_string()) return chat.get<std::string>();
+  if (chat.is_array())
+    for (const auto& one : chat)
+      if (one.is_object() && one.value("name", "") == "default" && one.contains("template") && one["template"].is_string())
+        return one["template"].get<std::string>();
+  return "";
+}
+
+LanguageModel open_folder(const fs::path& folder) {
+  std::unique_ptr<models::ModelSource> source = models::open_source(folder.string());
+  const std::string json = read_if_there(folder / "tokenizer.json"), config = read_if_there(folder / "tokenizer_config.json");
+  require(!json.empty(), "Folder '", folder.string(), "' has no tokenizer: there is no tokenizer.json in it.");
+  std::string chat = read_if_there(folder / "chat_template.jinja");
+  if (chat.empty() && !config.empty()) chat = template_of(config);
+  return {std::move(source), Tokenizer::from_json(json, config), std::move(chat)};
+}
+
+LanguageModel open_gguf(const std::string& path) {
+  auto source = std::make_unique<models::GgufSource>(path);
+  const gguf::File& file = source->file();
+  Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(file));
+  std::string chat = file.text("tokenizer.chat_template").value_or("");
+  return {std::move(source), std::move(tokenizer), std::move(chat)};
+}
+
 }  // namespace
 
 LanguageModel open_language_model(const std::string& path) {
-  auto source = std::make_unique<models::GgufSource>(path);
-  const gguf::File& file = source->file();
   try {
-    Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(file));
-    std::string chat = file.text("tokenizer.chat_template").value_or("");
-    return {std::move(source), std::move(tokenizer), std::move(chat)};
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) return open_folder(path);
+    if (path.ends_with(".safetensors")) return open_folder(fs::absolute(path).parent_path());
+    return open_gguf(path);
   } catch (Error& e) {
-    e.add_context(str("reading the tokenizer of ", path));
+    e.add_context(str("opening the model '", path, "'"));
     throw;
   }
 }

@@ -91,6 +91,7 @@ int run_tool(int argc, char** argv) {
   add_run(app, work);
   add_generate(app, work);
   add_chat(app, work);
+  add_embed(app, work);
   add_tokenize(app, work);
   add_perplexity(app, work);
   add_quantize(app, work);
