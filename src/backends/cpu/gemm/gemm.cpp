@@ -215,7 +215,7 @@ class Product {
     const int64_t panel = kernels_.panel(), row = panel_row(i), rows = panel_row(i + 1) - row;
     const int64_t cols = std::min(width * panel, cols_ - j * panel);
     Tile t = {.k = depth,
-              .a = packed_a_ + row * g_.k + k0 * rows,
+              .a = packed_a_ ? packed_a_ + row * g_.k + k0 * rows : nullptr,  // else it is read where it is
               .a_row = 1,
               .a_k = rows,
               .b = b.data + k0 * b.step * static_cast<int64_t>(b.type == 0 ? 4 : 2),
