@@ -1,5 +1,9 @@
 #include "generate/language_model.h"
 
+#include <filesystem>
+
+#include "core/mapped_file.h"
+#include "import/json.h"
 #include "models/gguf_source.h"
 #include "rlx/error.h"
 
@@ -45,15 +49,46 @@ GgufVocabulary vocabulary_of(const gguf::File& file) {
   return v;
 }
 
+std::optional<std::string> text_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const auto file = MappedFile::open(path.string());
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+// A file of its own, or in tokenizer_config.json: a text, or a list of named ones.
+std::string chat_template_of(const std::filesystem::path& folder, const std::string& config) {
+  if (std::optional<std::string> own = text_of(folder / "chat_template.jinja")) return *own;
+  if (config.empty()) return "";
+  const Json json = parse_json(config, (folder / "tokenizer_config.json").string());
+  const auto found = json.is_object() ? json.find("chat_template") : json.end();
+  if (!json.is_object() || found == json.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_array())
+    for (const Json& named : *found)
+      if (named.is_object() && named.contains("name") && named["name"] == "default" && named.contains("template") &&
+          named["template"].is_string())
+        return named["template"].get<std::string>();
+  return "";
+}
+
 }  // namespace
 
 LanguageModel open_language_model(const std::string& path) {
-  auto source = std::make_unique<models::GgufSource>(path);
-  const gguf::File& file = source->file();
+  std::unique_ptr<models::ModelSource> source = models::open_source(path);
   try {
-    Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(file));
-    std::string chat = file.text("tokenizer.chat_template").value_or("");
-    return {std::move(source), std::move(tokenizer), std::move(chat)};
+    if (const auto* gguf = dynamic_cast<const models::GgufSource*>(source.get())) {
+      Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(gguf->file()));
+      std::string chat = gguf->file().text("tokenizer.chat_template").value_or("");
+      return {std::move(source), std::move(tokenizer), std::move(chat)};
+    }
+    // path() of a folder's source is the folder, whichever of its files was named.
+    const std::filesystem::path folder = source->path();
+    const std::string config = text_of(folder / "tokenizer_config.json").value_or("");
+    const std::optional<std::string> json = text_of(folder / "tokenizer.json");
+    if (!json) fail(ErrorKind::kUnavailable, str("Folder '", source->path(), "' has no tokenizer.json."));
+    Tokenizer tokenizer = Tokenizer::from_json(*json, config);
+    return {std::move(source), std::move(tokenizer), chat_template_of(folder, config)};
   } catch (Error& e) {
     e.add_context(str("reading the tokenizer of ", path));
     throw;

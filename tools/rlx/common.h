@@ -27,6 +27,7 @@ void add_bench(CLI::App& app, Work& work);
 void add_devices(CLI::App& app, Work& work);
 void add_test_onnx(CLI::App& app, Work& work);
 void add_trace(CLI::App& app, Work& work);
+void add_embed(CLI::App& app, Work& work);
 void add_generate(CLI::App& app, Work& work);
 void add_chat(CLI::App& app, Work& work);
 void add_tokenize(CLI::App& app, Work& work);
