@@ -50,8 +50,9 @@ Decoder make_decoder(const models::ModelSource& source, const DecoderOptions& op
   models::DecoderConfig config = models::read_decoder_config(source);
   if (architecture.configure) architecture.configure(source, config);
   const int64_t context = options.context > 0 ? options.context : std::min(config.context, kDefaultContext);
-  // Rows of sequences of different lengths are padded, and the padding is written behind them.
-  const int64_t capacity = context + (options.batch > 1 ? kMostRows : 0);
+  // Rows of sequences of different lengths are padded, and the padding is written behind them. A part's size must fit,
+  // be the context ever so short.
+  const int64_t capacity = std::max(context, padded_rows(context)) + (options.batch > 1 ? kMostRows : 0);
   auto builder = std::make_unique<models::DecoderBuilder>(
       source, std::move(config),
       models::CacheOptions{.batch = options.batch, .capacity = capacity, .dtype = options.cache});

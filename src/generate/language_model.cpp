@@ -1,15 +1,13 @@
 #include "generate/language_model.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "core/mapped_file.h"
+#include "import/json.h"
 #include "models/gguf_source.h"
 #include "rlx/error.h"
 
 namespace rlx::generate {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -51,53 +49,48 @@ GgufVocabulary vocabulary_of(const gguf::File& file) {
   return v;
 }
 
-std::string read_if_there(const fs::path& file) {
+std::optional<std::string> text_of(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return "";
-  const auto mapped = MappedFile::open(file.string());
-  return {reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()};
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const auto file = MappedFile::open(path.string());
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
 
-// A text, or a list of them with names, of which "default" is for conversations.
-std::string template_of(const std::string& config) {
-  const auto json = nlohmann::json::parse(config, nullptr, false);
-  if (!json.is_object() || !json.contains("chat_template")) return "";
-  const auto& chat = json["chat_template"];
-  if (chat.is_string()) return chat.get<std::string>();
-  if (chat.is_array())
-    for (const auto& one : chat)
-      if (one.is_object() && one.value("name", "") == "default" && one.contains("template") && one["template"].is_string())
-        return one["template"].get<std::string>();
+// A file of its own, or in tokenizer_config.json: a text, or a list of named ones.
+std::string chat_template_of(const std::filesystem::path& folder, const std::string& config) {
+  if (std::optional<std::string> own = text_of(folder / "chat_template.jinja")) return *own;
+  if (config.empty()) return "";
+  const Json json = parse_json(config, (folder / "tokenizer_config.json").string());
+  const auto found = json.is_object() ? json.find("chat_template") : json.end();
+  if (!json.is_object() || found == json.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_array())
+    for (const Json& named : *found)
+      if (named.is_object() && named.contains("name") && named["name"] == "default" && named.contains("template") &&
+          named["template"].is_string())
+        return named["template"].get<std::string>();
   return "";
-}
-
-LanguageModel open_folder(const fs::path& folder) {
-  std::unique_ptr<models::ModelSource> source = models::open_source(folder.string());
-  const std::string json = read_if_there(folder / "tokenizer.json"), config = read_if_there(folder / "tokenizer_config.json");
-  require(!json.empty(), "Folder '", folder.string(), "' has no tokenizer: there is no tokenizer.json in it.");
-  std::string chat = read_if_there(folder / "chat_template.jinja");
-  if (chat.empty() && !config.empty()) chat = template_of(config);
-  return {std::move(source), Tokenizer::from_json(json, config), std::move(chat)};
-}
-
-LanguageModel open_gguf(const std::string& path) {
-  auto source = std::make_unique<models::GgufSource>(path);
-  const gguf::File& file = source->file();
-  Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(file));
-  std::string chat = file.text("tokenizer.chat_template").value_or("");
-  return {std::move(source), std::move(tokenizer), std::move(chat)};
 }
 
 }  // namespace
 
 LanguageModel open_language_model(const std::string& path) {
+  std::unique_ptr<models::ModelSource> source = models::open_source(path);
   try {
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) return open_folder(path);
-    if (path.ends_with(".safetensors")) return open_folder(fs::absolute(path).parent_path());
-    return open_gguf(path);
+    if (const auto* gguf = dynamic_cast<const models::GgufSource*>(source.get())) {
+      Tokenizer tokenizer = Tokenizer::from_gguf(vocabulary_of(gguf->file()));
+      std::string chat = gguf->file().text("tokenizer.chat_template").value_or("");
+      return {std::move(source), std::move(tokenizer), std::move(chat)};
+    }
+    // path() of a folder's source is the folder, whichever of its files was named.
+    const std::filesystem::path folder = source->path();
+    const std::string config = text_of(folder / "tokenizer_config.json").value_or("");
+    const std::optional<std::string> json = text_of(folder / "tokenizer.json");
+    if (!json) fail(ErrorKind::kUnavailable, str("Folder '", source->path(), "' has no tokenizer.json."));
+    Tokenizer tokenizer = Tokenizer::from_json(*json, config);
+    return {std::move(source), std::move(tokenizer), chat_template_of(folder, config)};
   } catch (Error& e) {
-    e.add_context(str("opening the model '", path, "'"));
+    e.add_context(str("reading the tokenizer of ", path));
     throw;
   }
 }

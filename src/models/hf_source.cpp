@@ -122,7 +122,8 @@ void HfSource::read_sentence_config() {
     if (kind != "Pooling")
       fail(ErrorKind::kUnsupported,
            str(where, ": the module '", kind, "' is not supported; rlx has Pooling and Normalize."));
-    const std::string path = module.value("path", "1_Pooling");
+    require(module.contains("path") && module["path"].is_string(), where, ": the module 'Pooling' has no 'path'.");
+    const std::string path = module["path"].get<std::string>();
     require(path.find("..") == std::string::npos && !path.starts_with('/'), where, ": the path '", path,
             "' leads out of the folder.");
     const std::string config = (root / path / "config.json").string();

@@ -159,7 +159,8 @@ def main(target, names):
                 out = target / name
                 out.mkdir(parents=True, exist_ok=True)
                 shutil.copy(made / "config.json", out)
-                (out / "tensors.json").write_text(json.dumps(shapes, indent=0) + "\n")
+                lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(shape)}" for n, shape in shapes.items())
+                (out / "tensors.json").write_text("{\n" + lines + "\n}\n")
                 np.savez_compressed(out / "expected.npz", **result)
                 print(f"{name}: {sum(f.stat().st_size for f in out.iterdir())} bytes", flush=True)
         except Exception:  # the others are wanted all the same

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "core/npy.h"
 #include "generate/encoder.h"
 #include "language.h"
@@ -8,75 +10,107 @@ namespace rlx::cli {
 namespace {
 
 struct EmbedArgs {
-  std::string model, file, pool, out;
-  TargetArgs target;
+  std::string model;
   std::vector<std::string> texts;
+  std::string file, pool, out;
+  TargetArgs target;
   bool normalize = false, json = false;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
     if (!line.empty() && line.back() == '\r') line.pop_back();
     out.push_back(std::move(line));
-    at = end + 1;
+    begin = end + 1;
   }
   return out;
 }
 
-int embed(const EmbedArgs& args, std::string& out) {
-  require(args.texts.empty() != args.file.empty(), "Give texts, or a file of lines with -f, one of them.");
-  const std::vector<std::string> texts = args.file.empty() ? args.texts : lines_of(prompt_text(std::nullopt, args.file));
-  require(!texts.empty(), "File '", args.file, "' has no lines.");
-  const generate::LanguageModel model = generate::open_language_model(find_model(args.model));
-  generate::EncoderOptions options{.compile = CompileOptions::from_environment()};
+generate::EncoderOptions encoder_options(const EmbedArgs& args) {
+  generate::EncoderOptions options;
+  options.compile = CompileOptions::from_environment();
   if (!args.target.device.empty()) options.compile.device = args.target.device;
   if (args.target.threads > 0) options.compile.threads = args.target.threads;
   if (args.pool == "mean") options.pooling = models::Pooling::kMean;
   if (args.pool == "cls") options.pooling = models::Pooling::kCls;
   if (args.pool == "last") options.pooling = models::Pooling::kLast;
   if (args.normalize) options.normalize = true;
-  generate::Encoder encoder(*model.source, options);
+  return options;
+}
+
+// The cosines of each text with the others, where there are several: what vectors of texts are for.
+std::string similarities(const Tensor& vectors, const std::vector<std::string>& texts) {
+  const auto n = static_cast<size_t>(vectors.sizes()[0]), width = static_cast<size_t>(vectors.sizes()[1]);
+  const auto v = vectors.values<float>();
+  const auto dot = [&](size_t a, size_t b) {
+    double sum = 0;
+    for (size_t i = 0; i < width; ++i)
+      sum += static_cast<double>(v[a * width + i]) * static_cast<double>(v[b * width + i]);
+    return sum;
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (size_t a = 0; a < n; ++a) {
+    rows.push_back({str("'", texts[a], "'")});
+    for (size_t b = 0; b < n; ++b) {
+      char text[16];
+      std::snprintf(text, sizeof text, "%.3f", dot(a, b) / std::sqrt(std::max(dot(a, a) * dot(b, b), 1e-300)));
+      rows.back().push_back(text);
+    }
+  }
+  return table_text(rows, 0);
+}
+
+int embed(const EmbedArgs& args, std::string& out) {
+  require(args.texts.empty() != args.file.empty(), "Give texts, or a file with one per line (-f FILE), one of them.");
+  const std::vector<std::string> texts =
+      args.file.empty() ? args.texts : lines_of(prompt_text(std::nullopt, args.file));
+  require(!texts.empty(), "'", args.file, "' holds no lines.");
+  const generate::LanguageModel model = generate::open_language_model(find_model(args.model));
   std::vector<std::vector<int32_t>> ids;
   for (const std::string& text : texts) ids.push_back(model.tokenizer.encode(text, {.add_special = true}));
+  generate::Encoder encoder(*model.source, encoder_options(args));
   const Tensor vectors = encoder.embed(ids);
-  const auto values = vectors.values<float>();
-  const auto width = static_cast<size_t>(encoder.width());
   if (!args.out.empty()) write_npy(args.out, vectors);
+  const auto width = static_cast<size_t>(encoder.width());
   if (args.json) {
-    Json rows = Json::array();
-    for (size_t i = 0; i < texts.size(); ++i)
-      rows.push_back(std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(i * width),
-                                        values.begin() + static_cast<std::ptrdiff_t>((i + 1) * width)));
-    out += dump({{"vectors", rows}, {"device", encoder.executable().device()}});
-  } else if (args.out.empty()) {
+    const auto v = vectors.values<float>();
+    Json list = Json::array();
     for (size_t i = 0; i < texts.size(); ++i) {
-      for (size_t j = 0; j < width; ++j) out += str(j > 0 ? " " : "", number_text(static_cast<double>(values[i * width + j])));
-      out += "\n";
+      const auto row = v.subspan(i * width, width);
+      list.push_back(std::vector<float>(row.begin(), row.end()));
     }
-  } else {
-    out += str(args.out, ": ", texts.size(), " x ", width, " on ", encoder.executable().device(), "\n");
+    out += dump({{"vectors", list}, {"ids", ids}, {"device", encoder.executable().device()}});
+    return 0;
   }
+  constexpr size_t kShown = 12;
+  if (texts.size() <= kShown) out += similarities(vectors, texts);
+  out += str(texts.size(), texts.size() == 1 ? " vector of " : " vectors of ", width, " numbers",
+             args.out.empty() ? " (--out x.npy or --json keeps them)" : str(" in ", args.out), "\n");
   return 0;
 }
 
 }  // namespace
 
 void add_embed(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("embed", "texts as vectors, with an encoder");
+  CLI::App* sub = app.add_subcommand("embed", "texts as vectors that are near where meanings are");
   auto args = std::make_shared<EmbedArgs>();
-  sub->add_option("MODEL", args->model, str("a Hugging Face folder, a .gguf file, or a name: ", short_names()))->required();
-  sub->add_option("TEXT", args->texts, "the texts, one vector each");
-  sub->add_option("-f,--file", args->file, "a file with a text in each line; -: standard input");
-  sub->add_option("--pool", args->pool, "how a text's rows become one: mean, cls, last; by default as the model says")
+  sub->add_option("MODEL", args->model, str("a Hugging Face folder, a .gguf file, or a name: ", short_names()))
+      ->required();
+  sub->add_option("TEXT", args->texts, "texts");
+  sub->add_option("-f,--file", args->file, "a file with a text per line; -: standard input");
+  sub->add_option("--pool", args->pool, "how a text's tokens become one vector; by default as the model says")
       ->check(CLI::IsMember({"mean", "cls", "last"}));
-  sub->add_flag("--normalize", args->normalize, "vectors of length 1");
-  sub->add_option("--out", args->out, "write them to a .npy file instead of standard output");
-  sub->add_flag("--json", args->json, "write JSON");
+  sub->add_flag("--normalize", args->normalize, "vectors of length 1, whatever the model says");
+  sub->add_option("--out", args->out, "write the vectors to a .npy file, [texts, width]");
   add_target_options(*sub, args->target);
-  sub->footer("Examples:\n  rlx embed minilm \"a sentence\" \"another one\" --normalize --out x.npy\n  rlx embed minilm -f lines.txt --json");
+  sub->add_flag("--json", args->json, "write JSON, with the vectors");
+  sub->footer(
+      "Prints the cosines of up to 12 texts with each other.\n\nExamples:\n"
+      "  rlx embed minilm \"a cat on a mat\" \"kittens like carpets\" \"interest rates rise\"\n"
+      "  rlx embed minilm -f lines.txt --out vectors.npy");
   sub->callback([&work, args] { work = [args](std::string& out) { return embed(*args, out); }; });
 }
 

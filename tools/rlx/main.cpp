@@ -89,9 +89,9 @@ int run_tool(int argc, char** argv) {
       "  rlx bench examples/mlp.rlx --dim batch=64\n"
       "  rlx check examples/mlp.rlx --dim batch=4");
   add_run(app, work);
+  add_embed(app, work);
   add_generate(app, work);
   add_chat(app, work);
-  add_embed(app, work);
   add_tokenize(app, work);
   add_perplexity(app, work);
   add_quantize(app, work);
