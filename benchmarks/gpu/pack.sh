@@ -9,7 +9,7 @@ build=${1:-build/release}
 out=build/gpu
 rm -rf "$out"
 mkdir -p "$out"
-for program in "$build/bin/rlx" "$build/bin/gpu_bench" "$build/tests/ops/op_tests" "$build/tests/webgpu/webgpu_tests"; do
+for program in "$build/bin/rlx" "$build/bin/gpu_bench" "$build/bin/gpu_large" "$build/tests/ops/op_tests" "$build/tests/webgpu/webgpu_tests"; do
   [[ -x $program ]] || continue
   strip -o "$out/$(basename "$program")" "$program"
   # Libraries that a bare machine may lack; the C and C++ run-time libraries are everywhere.
