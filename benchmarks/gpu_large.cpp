@@ -2,7 +2,7 @@
 // of two products with a residual, and all layers' results are needed at the end. Sampled rows are compared with the
 // cpu device, which runs those rows alone. Says what it took, and fails when a row differs.
 //   gpu_large [--device webgpu:0] [--width 8192] [--rows 24576] [--layers 5] [--vocabulary 100000] [--binding BYTES]
-// Smaller numbers try it out on a software adapter: --width 64 --rows 300 --vocabulary 500 --binding 16384
+// Smaller numbers try it out on a software adapter: --width 64 --rows 100 --vocabulary 500 --binding 65536
 #include <chrono>
 #include <cmath>
 #include <cstdio>

@@ -24,10 +24,25 @@ void rotate(LowerCall& call, float sign) {
   const int64_t n = outer * seq * heads * units;
   to_u32(x.shape.num_elements());
   to_u32(table.shape.num_elements());
+  // The extent cuts the threads if nothing lies before its axis.
+  const int64_t bucket = call.bucket_axis(0);
+  bool outermost = bucket >= 0;
+  for (int64_t i = 0; i < bucket; ++i) outermost &= x.dim(i).is(1);
   const uint32_t unused[] = {0};
   const Operand in = call.read(0), cosines = call.read(1), sines = call.read(2), out = call.write(0);
   const Operand rows = positions ? call.read(3) : call.table(unused);
   const bool own_positions = positions && call.input_type(3).rank() == 2 && call.input_type(3).dim(0).value() > 1;
+  const k::Params params{.n = to_u32(n),
+                         .units = to_u32(units),
+                         .heads = to_u32(heads),
+                         .head_dim = to_u32(attrs.head_dim),
+                         .half_rot = to_u32(half),
+                         .seq = to_u32(seq),
+                         .outer_per_batch = to_u32(std::max<int64_t>(outer / std::max<int64_t>(batch, 1), 1)),
+                         .table_rows = to_u32(table.dim(tables ? 1 : 0).value()),
+                         .table_batch = to_u32(tables && table.dim(0).value() > 1 ? seq : 0),
+                         .position_batch = to_u32(own_positions ? seq : 0),
+                         .sign = sign};
   call.emit({.kernel = {"rope",
                         {{"T", std::string(call.element(out))},
                          {"TC", std::string(call.element(cosines))},
@@ -35,20 +50,10 @@ void rotate(LowerCall& call, float sign) {
                          {"I", std::string(call.element(rows))}},
                         {{"NEOX", attrs.style == ops::RopeStyle::kNeox}, {"POSITIONS", positions}}},
              .operands = {in, cosines, sines, rows, out},
-             .params = {k::Params{.n = to_u32(n),
-                                  .units = to_u32(units),
-                                  .heads = to_u32(heads),
-                                  .head_dim = to_u32(attrs.head_dim),
-                                  .half_rot = to_u32(half),
-                                  .seq = to_u32(seq),
-                                  .outer_per_batch = to_u32(std::max<int64_t>(outer / std::max<int64_t>(batch, 1), 1)),
-                                  .table_rows = to_u32(table.dim(tables ? 1 : 0).value()),
-                                  .table_batch = to_u32(tables && table.dim(0).value() > 1 ? seq : 0),
-                                  .position_batch = to_u32(own_positions ? seq : 0),
-                                  .sign = sign},
-                        {&k::Params::n}},
-             .grid = {.x = {.items = n, .per_group = 128, .active = true}},
-             .extent_safe = true});
+             .params = outermost ? Params(params, {&k::Params::n}) : Params(params),
+             .grid = {.x = {.items = n, .per_group = 128, .active = outermost}},
+             .extent_safe = true,  // what is not cut short only does too much
+             .own_bound = true});
 }
 
 }  // namespace
@@ -86,14 +91,16 @@ void lower_axial_rope2d(LowerCall& call) {
   const Operand in = call.read(0), out = call.write(0);
   call.emit({.kernel = {"axial_rope2d", {{"T", std::string(call.element(out))}}},
              .operands = {in, call.table(angles), out},
-             .params = k::Params{.n = to_u32(n),
-                                 .pairs = to_u32(attrs.head_dim / 2),
-                                 .heads = to_u32(attrs.num_heads),
-                                 .seq = to_u32(x.dim(1).value()),
-                                 .end_x = to_u32(attrs.end_x),
-                                 .tile = to_u32(tiled ? attrs.end_x * attrs.end_y : x.dim(1).value()),
-                                 .repeat = to_u32(tiled ? 1 : std::max<int64_t>(attrs.repeat_factor, 1))},
-             .grid = {.x = {.items = n, .per_group = 128}}});
+             .params = {k::Params{.n = to_u32(n),
+                                  .pairs = to_u32(attrs.head_dim / 2),
+                                  .heads = to_u32(attrs.num_heads),
+                                  .seq = to_u32(x.dim(1).value()),
+                                  .end_x = to_u32(attrs.end_x),
+                                  .tile = to_u32(tiled ? attrs.end_x * attrs.end_y : x.dim(1).value()),
+                                  .repeat = to_u32(tiled ? 1 : std::max<int64_t>(attrs.repeat_factor, 1))},
+                        {&k::Params::n}},
+             .grid = {.x = {.items = n, .per_group = 128, .active = true}},
+             .extent_safe = true});
 }
 
 }  // namespace rlx::webgpu
