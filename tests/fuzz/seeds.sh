@@ -23,6 +23,9 @@ case $target in
     printf '%s\n' dtype shape data_offsets __metadata__ F64 F32 F16 BF16 I8 I16 I32 I64 U8 U16 U32 U64 BOOL C64 F8_E4M3 F8_E5M2 F4 |
       sed 's/.*/"&"/' > "$folder.dict"
     pattern='\.safetensors$' ;;
+  tokenizer_fuzz)  # tokenizers, templates and texts: the first byte says which
+    "$root/.venv/bin/python" "$root/tests/text/fuzz_seeds.py" "$folder"
+    pattern='\.nothing$' ;;
   text_fuzz) pattern='\.rlx$' ;;
   wav_fuzz)  # no test has a file of its own: stereo of 16 bits, mono floats with a chunk before them
     printf 'RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\1\0\2\0\x40\x1f\0\0\0\x7d\0\0\4\0\x10\0data\x8\0\0\0\1\2\3\4\5\6\7\x8' > "$folder/stereo"

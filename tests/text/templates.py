@@ -439,4 +439,5 @@ def main():
     checks.finish("templates")
 
 
-main()
+if __name__ == "__main__":
+    main()
