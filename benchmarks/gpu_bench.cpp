@@ -9,7 +9,9 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graphs.h"
@@ -35,24 +37,37 @@ struct Case {
 
 TensorType f32(Shape shape) { return {std::move(shape), DType::F32}; }
 
+uint32_t next_random(uint32_t& seed) { return seed = seed * 1664525u + 1013904223u; }
+
+// A packed weight: its name begins with the scheme's number. Any codes, and small scales, so that a chain of products
+// stays finite.
+void fill_packed(Tensor& t, Scheme scheme, uint32_t& seed) {
+  const std::span<uint8_t> bytes = t.mutable_values<uint8_t>();
+  for (uint8_t& x : bytes) x = static_cast<uint8_t>(next_random(seed) >> 24);
+  const bool large = scheme == Scheme::kGgufQ4K || scheme == Scheme::kGgufQ5K || scheme == Scheme::kGgufQ6K;
+  const auto block = static_cast<size_t>(weight_bytes(scheme, large ? 256 : 32, 1));
+  const auto put_half = [&](size_t at) {
+    bytes[at] = static_cast<uint8_t>(next_random(seed) >> 24);
+    bytes[at + 1] = 0x08;
+  };
+  for (size_t at = 0; at + block <= bytes.size(); at += block) {
+    put_half(scheme == Scheme::kGgufQ6K ? at + 208 : at);
+    if (scheme == Scheme::kGgufQ4K || scheme == Scheme::kGgufQ5K || scheme == Scheme::kGgufQ4_1) put_half(at + 2);
+  }
+}
+
 void set_inputs(Executable& exe) {
   uint32_t seed = 12345;
-  const auto fill = [&](const TensorType& type) {
-    Tensor t(type.dtype, type.shape.sizes());
-    if (type.dtype == DType::F32)
-      for (float& x : t.mutable_values<float>()) {
-        seed = seed * 1664525u + 1013904223u;
-        x = (static_cast<float>(seed >> 8) / 16777216.0f - 0.5f) * 0.05f;
-      }
-    if (type.dtype == DType::U8)
-      for (uint8_t& x : t.mutable_values<uint8_t>()) {
-        seed = seed * 1664525u + 1013904223u;
-        x = static_cast<uint8_t>(seed >> 28);  // small codes and scales: finite whatever the scheme
-      }
+  const auto fill = [&](const Port& port) {
+    Tensor t(port.type.dtype, port.type.shape.sizes());
+    if (port.type.dtype == DType::F32)
+      for (float& x : t.mutable_values<float>())
+        x = (static_cast<float>(next_random(seed) >> 8) / 16777216.0f - 0.5f) * 0.05f;
+    if (port.type.dtype == DType::U8) fill_packed(t, static_cast<Scheme>(std::stoi(port.name)), seed);
     return t;
   };
-  for (const Port& p : exe.params()) exe.set_param(p.name, fill(p.type));
-  for (const Port& p : exe.inputs()) exe.bind_handle(p.name, fill(p.type));  // uploaded once
+  for (const Port& p : exe.params()) exe.set_param(p.name, fill(p));
+  for (const Port& p : exe.inputs()) exe.bind_handle(p.name, fill(p));  // uploaded once
 }
 
 // The graph with one element of each output in its place.
@@ -183,30 +198,45 @@ std::vector<Case> cases(bool small) {
   };
   for (const int64_t n : small ? std::vector<int64_t>{128} : std::vector<int64_t>{512, 1024, 2048, 4096, 8192})
     square(str("matmul ", n, "^3"), n, n);
+  for (const int64_t m : small ? std::vector<int64_t>{128} : std::vector<int64_t>{128, 4096})
+    square(str("matmul ", m, " x 768^2"), m, 768);
   for (const int64_t m : small ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 8, 16, 64})
     square(str("matmul ", m, " x ", small ? 256 : 4096, "^2"), m, small ? 256 : 4096);
-  // Packed weights, each link its own: together they are more than a cache holds.
-  const auto quantised = [&](const char* name, Scheme scheme, int64_t m, int64_t n) {
-    const double elements = static_cast<double>(n) * static_cast<double>(n);
-    list.push_back({str("dequant_matmul ", name, " ", m, " x ", n, "^2"), 2.0 * static_cast<double>(m) * elements,
-                    m > 8 ? 0 : static_cast<double>(weight_bytes(scheme, n, n)), [=](int count) {
+  // Packed weights, each link its own: together they are more than a cache holds. A link goes from k to n and, where
+  // they differ, back.
+  const auto quantised = [&](const char* name, Scheme scheme, int64_t m, int64_t k, int64_t n) {
+    const double products = k == n ? 1 : 2, bytes = static_cast<double>(weight_bytes(scheme, k, n));
+    list.push_back({str("dequant_matmul ", name, " ", m, " x ", k, " x ", n, k == n ? "" : " and back"),
+                    products * 2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n),
+                    m > 8 ? 0 : products * bytes, [=](int count) {
                       Graph g("chain");
-                      Value x = g.input("x", f32({m, n}));
-                      for (int i = 0; i < count; ++i) {
-                        const Value w = g.param(str("w", i), {{weight_bytes(scheme, n, n)}, DType::U8});
-                        x = dequant_matmul(x, w, {.scheme = scheme});
-                      }
+                      Value x = g.input("x", f32({m, k}));
+                      for (int i = 0; i < count; ++i)
+                        for (const auto& [from, to] : {std::pair{k, n}, {n, k}}) {
+                          const Value w = g.param(str(static_cast<int>(scheme), " ", i, " ", from, " ", to),
+                                                  {{weight_bytes(scheme, from, to)}, DType::U8});
+                          x = dequant_matmul(x, w, {.scheme = scheme});
+                          if (k == n) break;
+                        }
                       g.output(x, "y");
                       return g;
                     }});
   };
-  for (const int64_t m : {1, 4, 512})
-    for (const int64_t n : small ? std::vector<int64_t>{256} : std::vector<int64_t>{4096, 8192}) {
-      quantised("q4_0", Scheme::kGgufQ4_0, m, n);
-      quantised("q4_k", Scheme::kGgufQ4K, m, n);
-      quantised("q6_k", Scheme::kGgufQ6K, m, n);
-      quantised("q8_0", Scheme::kGgufQ8_0, m, n);
+  const std::pair<const char*, Scheme> schemes[] = {{"q4_0", Scheme::kGgufQ4_0}, {"q4_1", Scheme::kGgufQ4_1},
+                                                    {"q8_0", Scheme::kGgufQ8_0}, {"q4_k", Scheme::kGgufQ4K},
+                                                    {"q5_k", Scheme::kGgufQ5K},  {"q6_k", Scheme::kGgufQ6K}};
+  for (const auto& [name, scheme] : schemes) {
+    if (small) {
+      quantised(name, scheme, 1, 256, 256);
+      continue;
     }
+    quantised(name, scheme, 1, 4096, 4096);
+    quantised(name, scheme, 1, 4096, 14336);
+    quantised(name, scheme, 1, 8192, 8192);
+    quantised(name, scheme, 4, 4096, 4096);
+  }
+  for (const auto& [name, scheme] : {schemes[0], schemes[3]})
+    if (!small) quantised(name, scheme, 512, 4096, 4096);
   const int64_t seq = small ? 64 : 2048;
   for (const bool causal : {false, true})
     list.push_back({str("attention 4x16x", seq, "x64", causal ? " causal" : ""),

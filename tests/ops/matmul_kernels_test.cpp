@@ -141,7 +141,7 @@ TEST(MatmulKernels, RunOnTheGpu) {
       if (step.kernel.starts_with("webgpu/matmul")) products.push_back(step.kernel);
     }
     EXPECT_EQ(products,
-              (std::vector<std::string>{"webgpu/matmul_64x64", "webgpu/matmul_64x64", "webgpu/matmul_16x64"}));
+              (std::vector<std::string>{"webgpu/matmul_16x64", "webgpu/matmul_16x64", "webgpu/matmul_16x64"}));
   }
 }
 
@@ -162,23 +162,28 @@ TEST(MatmulKernels, OperandsOfOneValue) {
 }
 
 TEST(MatmulKernels, AreChosenByShape) {
-  const auto chosen = [](int64_t m, int64_t k, int64_t n, int64_t bytes) {
-    for (const auto& v : webgpu::matmul_variants())
-      if (v.suits({.m = m, .n = n, .k = k}, bytes)) return v.name;
-    return std::string_view();
+  const auto chosen = [](int64_t m, int64_t k, int64_t n) {
+    const webgpu::MatmulChoice c = webgpu::choose_matmul({.m = m, .n = n, .k = k});
+    return str(c.variant->name, c.splits > 1 ? " in parts" : "");
   };
-  EXPECT_EQ(chosen(4096, 4096, 4096, 49152), "matmul_128x128x16");
-  EXPECT_EQ(chosen(4096, 4096, 4096, 16384), "matmul_128x128x8");
-  EXPECT_EQ(chosen(512, 512, 512, 49152), "matmul_64x64");
-  EXPECT_EQ(chosen(1, 4096, 4096, 49152), "matmul_gemv");
-  EXPECT_EQ(chosen(8, 4096, 4096, 49152), "matmul_gemv");
-  EXPECT_EQ(chosen(12, 4096, 4096, 49152), "matmul_16x64");
-  EXPECT_EQ(chosen(32, 4096, 4096, 49152), "matmul_32x64");
-  EXPECT_EQ(chosen(3, 3, 3, 49152), "matmul_small");
+  EXPECT_EQ(chosen(4096, 4096, 4096), "matmul_64x128");
+  EXPECT_EQ(chosen(4096, 768, 768), "matmul_64x128");
+  EXPECT_EQ(chosen(1, 4096, 4096), "matmul_gemv");
+  EXPECT_EQ(chosen(8, 4096, 4096), "matmul_gemv");
+  EXPECT_EQ(chosen(12, 64, 64), "matmul_16x64");
+  EXPECT_EQ(chosen(3, 3, 3), "matmul_small");
+  // Few tiles and a long k: in parts. Many: whole.
+  EXPECT_TRUE(chosen(64, 4096, 256).ends_with(" in parts")) << chosen(64, 4096, 256);
+  EXPECT_FALSE(chosen(64, 300, 4096).ends_with(" in parts")) << chosen(64, 300, 4096);
 }
 
-TEST(MatmulKernels, TheLastRowSuitsEveryShape) {
-  EXPECT_TRUE(webgpu::matmul_variants().back().suits({}, 0));
+TEST(MatmulKernels, NeedNoMoreThanEveryDeviceHas) {
+  for (const auto& v : webgpu::matmul_variants()) {
+    EXPECT_LE(16 * v.tk * (v.tm + v.tn) / 4, 16384u) << v.name;
+    if (v.tk > 0) {
+      EXPECT_LE(v.tm / v.rm * (v.tn / v.rn), 256u) << v.name;
+    }
+  }
   EXPECT_THROW(ForceMatmul("nonsense"), Error);
 }
 

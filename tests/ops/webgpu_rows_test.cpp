@@ -86,7 +86,14 @@ TEST_F(WebGpuRows, Softmax) {
   expect_on_gpu(ops::softmax, {random({3, 6000})});    // twice the usual registers
   from_everywhere(ops::softmax, {random({2, 9000})});  // chunks
   expect_on_gpu(ops::softmax, {random({2, 9001})});
-  expect_on_gpu(ops::softmax, {random({1, 600, 40})}, {.axis = 1});  // chunks of columns
+  from_everywhere(ops::softmax, {random({1, 600, 40})}, {.axis = 1});  // two passes over columns
+  from_everywhere(ops::softmax, {random({2, 1100, 7})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({3, 520, 132}, DType::F16)}, {.axis = 1});
+  Tensor columns = random({600, 8});
+  for (int64_t i = 0; i < 600; ++i) columns.mutable_values<float>()[static_cast<size_t>(8 * i + 3)] = -INFINITY;
+  columns.mutable_values<float>()[8 * 300 + 5] = INFINITY;
+  columns.mutable_values<float>()[8 * 599 + 6] = NAN;
+  expect_on_gpu(ops::softmax, {columns}, {.axis = 0});
   expect_on_gpu(ops::softmax, {random({3, 40, 70})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({300, 2, 5})}, {.axis = 1});
   Tensor infinite = random({2, 9000});
@@ -148,10 +155,15 @@ TEST_F(WebGpuRows, Scans) {
       expect_on_gpu(ops::cumsum, {random({300, 3})}, last);
       expect_on_gpu(ops::cumsum, {random({2, 20001})}, last);
       expect_on_gpu(ops::cumsum, {integers({3000, 5}, -9, 9)}, first);
+      expect_on_gpu(ops::cumsum, {random({300, 36})}, last);  // rows in registers
+      expect_on_gpu(ops::cumsum, {integers({3, 4096}, -9, 9)}, last);
+      expect_on_gpu(ops::cumsum, {random({2, 9000})}, last);  // chunks of such
       expect_on_gpu(ops::cumsum_backward, {random({2, 7000})}, last);
       expect_on_gpu(ops::cumprod, {rng_.uniform_tensor({2, 900}, 0.9, 1.1, DType::F32)}, last);
     }
   from_everywhere(ops::cumsum, {random({4, 1030}, DType::F16)});
+  from_everywhere(ops::cumsum, {random({4, 1032}, DType::F16)});
+  from_everywhere(ops::cumsum, {integers({5, 40}, 0, 200, DType::U8)});
 }
 
 TEST_F(WebGpuRows, Selection) {

@@ -11,3 +11,8 @@ fn lhs4(at: u32, c: u32, end: u32) -> vec4f {
   if (c + 3u < end) { v.w = f32(lhs[i + 3u]); }
   return v;
 }
+// The same of four that are there.
+fn lhs_in(at: u32) -> vec4f {
+  let i = p.lhs_base + at;
+  return vec4f(f32(lhs[i]), f32(lhs[i + 1u]), f32(lhs[i + 2u]), f32(lhs[i + 3u]));
+}

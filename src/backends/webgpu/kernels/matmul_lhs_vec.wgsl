@@ -7,3 +7,4 @@ fn lhs4(at: u32, c: u32, end: u32) -> vec4f {
   if (c < end) { v = vec4f(lhs[p.lhs_base + (at + c) / 4u]); }
   return v;
 }
+fn lhs_in(at: u32) -> vec4f { return vec4f(lhs[p.lhs_base + at / 4u]); }

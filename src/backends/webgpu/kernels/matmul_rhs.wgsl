@@ -11,3 +11,5 @@ fn rhs4(at: u32, c: u32, end: u32) -> vec4f {
   if (c + 3u < end) { v.w = f32(rhs[i + 3u]); }
   return v;
 }
+// The same of a row that is there; what lies behind its end is anything.
+fn rhs_in(at: u32, c: u32) -> vec4f { return rhs4(at, c, p.n); }

@@ -7,3 +7,4 @@ fn rhs4(at: u32, c: u32, end: u32) -> vec4f {
   if (c < end) { v = vec4f(rhs[p.rhs_base + (at + c) / 4u]); }
   return v;
 }
+fn rhs_in(at: u32, c: u32) -> vec4f { return vec4f(rhs[p.rhs_base + (at + min(c, p.n - 4u)) / 4u]); }

@@ -87,7 +87,7 @@ struct RowsOfX {
 void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder, const RowsOfX& rows, Operand x,
                   Operand w, Operand y, int64_t row_bytes, bool safe, const char* name) {
   namespace g = wgsl::dequant_gemv_one;
-  constexpr int64_t kRows = 8, kTeams = 4;  // rows of W and teams of 32 lanes of a workgroup
+  constexpr int64_t kRows = 4, kTeams = 4;  // rows of W and teams of 32 lanes of a workgroup
   Includes includes = {{"part_q4_0", one.part}, {"decode_q4_0", decoder}};
   if (one.quads) includes.emplace_back("words", "words_of_quads");
   if (rows.choice) includes.emplace_back("no_experts", "experts");

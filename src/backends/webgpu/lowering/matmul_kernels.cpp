@@ -21,45 +21,6 @@ constexpr int64_t kMaxGemvRows = 8;
 // Workgroups that keep a large GPU busy; WebGPU does not tell how many units there are.
 constexpr int64_t kManyGroups = 256, kFewGroups = 96;
 
-bool is_large(const MatmulShape& s) {
-  return s.m >= 128 && s.n >= 128 && s.matrices() * ceil_div(s.m, 128) * ceil_div(s.n, 128) >= kFewGroups;
-}
-
-// clang-format off
-constexpr MatmulVariant kVariants[] = {  // tm, tn, tk, rm, rn, buffers
-    {"matmul_small", "matmul_small",
-     [](const MatmulShape& s, int64_t) { return s.m * s.n <= 64 && s.k <= 64; }, 1, 4},
-    {"matmul_gemv", "matmul_gemv", [](const MatmulShape& s, int64_t) { return s.m <= kMaxGemvRows; }},
-    {"matmul_16x64", "matmul_tile", [](const MatmulShape& s, int64_t) { return s.m <= 16; },
-     16, 64, 32, 4, 4, 1},
-    {"matmul_32x64", "matmul_tile", [](const MatmulShape& s, int64_t) { return s.m <= 32; },
-     32, 64, 16, 4, 4, 1},
-    {"matmul_128x128x16", "matmul_tile",
-     [](const MatmulShape& s, int64_t bytes) { return is_large(s) && bytes >= 32768; },
-     128, 128, 16, 8, 8, 2},
-    {"matmul_128x128x8", "matmul_tile", [](const MatmulShape& s, int64_t) { return is_large(s); },
-     128, 128, 8, 8, 8, 2},
-    {"matmul_64x64", "matmul_tile", [](const MatmulShape&, int64_t) { return true; },
-     64, 64, 16, 4, 4, 2},
-};
-// clang-format on
-
-constexpr const MatmulVariant& kGemv = kVariants[1];
-static_assert(kGemv.name == "matmul_gemv");
-
-struct Forced {
-  const MatmulVariant* variant = nullptr;
-  int64_t splits = 0;
-};
-thread_local Forced forced;
-
-const MatmulVariant& choose(const MatmulShape& shape, int64_t workgroup_bytes) {
-  if (forced.variant) return *forced.variant;
-  for (const MatmulVariant& v : kVariants)
-    if (v.suits(shape, workgroup_bytes)) return v;
-  return std::end(kVariants)[-1];
-}
-
 // What of a variant depends on the shape.
 struct Tiling {
   int64_t tm, tn;
@@ -68,24 +29,20 @@ struct Tiling {
 };
 
 // For rows of a grouped product in tiles: as for a batch of as many matrices.
-const MatmulVariant* choose_sorted(const Matmul& mm, int64_t workgroup_bytes) {
+const MatmulVariant* choose_sorted(const Matmul& mm) {
   const int64_t rows = mm.shape.matrices();
   if (!mm.index || mm.experts == 0) return nullptr;
-  if (forced.variant) return forced.variant->tk == 0 ? nullptr : forced.variant;
+  if (const MatmulVariant* forced = ForceMatmul::current().variant) return forced->tk == 0 ? nullptr : forced;
   if (rows < 32 || rows < 2 * mm.experts) return nullptr;  // few rows each: a GEMV streams what it needs
   MatmulShape each = mm.shape;
   each.m = std::max<int64_t>(ceil_div(rows, mm.experts), kMaxGemvRows + 1);
   each.batch = {{mm.experts, 0, 0}};
-  return &choose(each, workgroup_bytes);
+  return &choose_matmul_tile(each);
 }
 
 Tiling tiling_of(const MatmulVariant& v, const MatmulShape& shape, int64_t rhs_bytes) {
   if (v.tk == 0 && v.tm != 0) return {v.tm, v.tn, 0, {}};
-  if (v.tm != 0)
-    return {v.tm,
-            v.tn,
-            v.tk,
-            {{"TM", v.tm}, {"TN", v.tn}, {"TK", v.tk}, {"RM", v.rm}, {"RN", v.rn}, {"BUFFERS", v.buffers}}};
+  if (v.tm != 0) return {v.tm, v.tn, v.tk, {}};
   const auto rows = std::min(kMaxGemvRows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shape.m))));
   // 128 bytes side by side at least; more where that leaves enough workgroups.
   uint32_t lanes = rhs_bytes >= 4 ? 8 : 16;
@@ -94,13 +51,12 @@ Tiling tiling_of(const MatmulVariant& v, const MatmulShape& shape, int64_t rhs_b
 }
 
 // How much of k one workgroup sums: all of it, unless the grid is small and k long.
-int64_t chunk_of(const MatmulShape& s, const Tiling& t, bool is_gemv) {
+int64_t chunk_of(const MatmulShape& s, const Tiling& t, const MatmulChoice& choice) {
   if (s.k == 0 || s.matrices() != 1 || t.step == 0) return s.k;
-  const int64_t groups = ceil_div(s.m, t.tm) * ceil_div(s.n, t.tn);
-  const int64_t enough = is_gemv ? kFewGroups : kManyGroups / 2;
-  int64_t splits = forced.splits;
-  if (splits == 0) {
-    if (groups >= enough) return s.k;
+  int64_t splits = choice.splits;
+  if (splits == 0) {  // a GEMV
+    const int64_t groups = ceil_div(s.m, t.tm) * ceil_div(s.n, t.tn);
+    if (groups >= kFewGroups) return s.k;
     splits = std::min({ceil_div(kManyGroups, groups), s.k / 256, int64_t{64}});
   }
   if (splits < 2) return s.k;
@@ -156,10 +112,11 @@ class Emitter {
       : call_(call),
         matmul_(matmul),
         shape_(matmul.shape),
-        sorted_(choose_sorted(matmul, call.device().limits().workgroup_bytes)),
-        variant_(sorted_        ? *sorted_
-                 : matmul.index ? kGemv
-                                : choose(shape_, call.device().limits().workgroup_bytes)),
+        sorted_(choose_sorted(matmul)),
+        choice_(sorted_        ? MatmulChoice{sorted_}
+                : matmul.index ? MatmulChoice{&matmul_gemv(), ForceMatmul::current().splits}
+                               : choose_matmul(shape_)),
+        variant_(*choice_.variant),
         tiling_(tiling_of(variant_, shape_, matmul.rhs_is_bf16 ? 2 : element_bytes(call.element(matmul.rhs)))) {
     choose_vectors();
   }
@@ -173,8 +130,7 @@ class Emitter {
 
  private:
   void run_plain() {
-    const int64_t chunk = chunk_of(shape_, tiling_, variant_.tm == 0),
-                  splits = chunk == 0 ? 1 : ceil_div(shape_.k, chunk);
+    const int64_t chunk = chunk_of(shape_, tiling_, choice_), splits = chunk == 0 ? 1 : ceil_div(shape_.k, chunk);
     params_ = params_of(shape_, tiling_.tm, tiling_.tn);
     params_.chunk = to_u32(chunk);
     params_.part = to_u32(splits > 1 ? shape_.m * shape_.n : 0);
@@ -260,7 +216,9 @@ class Emitter {
   KernelKey start_key() const {
     return {.kernel = std::string(variant_.name),
             .constants = tiling_.constants,
-            .source = std::make_shared<std::string>(str("// @include \"", variant_.file, ".wgsl\"\n"))};
+            .source = std::make_shared<std::string>(variant_.file.empty()
+                                                        ? matmul_tile_source(variant_)
+                                                        : str("// @include \"", variant_.file, ".wgsl\"\n"))};
   }
 
   // Rows that are made of fours are loaded and stored as vectors. Operands that lie in one root may share a binding,
@@ -355,6 +313,7 @@ class Emitter {
   const Matmul& matmul_;
   const MatmulShape& shape_;
   const MatmulVariant* sorted_;  // of a grouped product whose rows are sorted
+  MatmulChoice choice_;
   const MatmulVariant& variant_;
   Tiling tiling_;
   MatmulParams params_;
@@ -363,15 +322,6 @@ class Emitter {
 };
 
 }  // namespace
-
-std::span<const MatmulVariant> matmul_variants() { return kVariants; }
-
-ForceMatmul::ForceMatmul(std::string_view name, int64_t splits) {
-  for (const MatmulVariant& v : kVariants)
-    if (v.name == name) forced = {&v, splits};
-  require(forced.variant != nullptr, "There is no kernel '", name, "' for products.");
-}
-ForceMatmul::~ForceMatmul() { forced = {}; }
 
 void emit_matmul(LowerCall& call, const Matmul& matmul) { Emitter(call, matmul).run(); }
 

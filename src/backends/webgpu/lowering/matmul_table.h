@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,13 +28,27 @@ MatmulShape matmul_shape(const Shape& lhs, const Shape& rhs);
 // A row of the table: a tile of tm x tn results.
 struct MatmulVariant {
   std::string_view name;
-  std::string_view file;  // the kernel's, without .wgsl
-  bool (*suits)(const MatmulShape& shape, int64_t workgroup_bytes);
-  uint32_t tm = 0, tn = 0;          // 0: as many as a workgroup of the GEMV takes
-  uint32_t tk = 0, rm = 0, rn = 0;  // of matmul_tile
-  uint32_t buffers = 0;
+  std::string_view file;    // the kernel's, without .wgsl; empty: matmul_tile_source writes it
+  uint32_t tm = 0, tn = 0;  // 0: as many as a workgroup of the GEMV takes
+  uint32_t tk = 0;          // of k in workgroup memory at once, and the results of a thread: of a generated kernel
+  uint32_t rm = 0, rn = 0;
+  // Multiply-adds per nanosecond that a unit of an NVIDIA H200 does, with one workgroup and with many.
+  double alone = 0, busy = 0;
 };
-std::span<const MatmulVariant> matmul_variants();  // best first: the first that suits is taken; the last suits all
+std::span<const MatmulVariant> matmul_variants();
+
+// Which row a product takes, and into how many parts along k it is cut.
+struct MatmulChoice {
+  const MatmulVariant* variant = nullptr;
+  int64_t splits = 1;
+};
+MatmulChoice choose_matmul(const MatmulShape& shape);
+// The same among the rows that are tiles, for products that are not cut.
+const MatmulVariant& choose_matmul_tile(const MatmulShape& shape);
+const MatmulVariant& matmul_gemv();
+
+// The text of the kernel of a row without a file.
+std::string matmul_tile_source(const MatmulVariant& variant);
 
 // For tests and measurements: while it lives, products lowered by this thread use the variant of this name, whatever
 // their shape, and are split along k so many times (0: as the shape wants it).
@@ -43,6 +58,7 @@ class ForceMatmul {
   ~ForceMatmul();
   ForceMatmul(const ForceMatmul&) = delete;
   ForceMatmul& operator=(const ForceMatmul&) = delete;
+  static const MatmulChoice& current();  // variant is null where none is forced; splits 0: as the shape wants it
 };
 
 }  // namespace rlx::webgpu

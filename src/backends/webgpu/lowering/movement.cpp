@@ -233,11 +233,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   source += coordinates;
   source += str("  let x_at = p.x_base + p.x_first", read, ";\n  let y_at = p.y_base + p.y_first", write, ";\n");
   source += R"(
-  let column = in_first + local.x;
-  for (var k = local.y; k < 32u; k += 8u) {
-    let o = out_first + k;
-    if (o < p.out_size && column < p.in_size) { tile[k * 33u + local.x] = x[x_at + o * p.out_step + column]; }
-  }
+  // What lies outside is read as the last inside and not written: conditions between the loads would keep them from being
+  // under way at once.
+  let column = min(in_first + local.x, p.in_size - 1u);
+  let a = out_first + local.y;
+  let v0 = x[x_at + min(a, p.out_size - 1u) * p.out_step + column];
+  let v1 = x[x_at + min(a + 8u, p.out_size - 1u) * p.out_step + column];
+  let v2 = x[x_at + min(a + 16u, p.out_size - 1u) * p.out_step + column];
+  let v3 = x[x_at + min(a + 24u, p.out_size - 1u) * p.out_step + column];
+  let to = local.y * 33u + local.x;
+  tile[to] = v0;
+  tile[to + 264u] = v1;
+  tile[to + 528u] = v2;
+  tile[to + 792u] = v3;
   workgroupBarrier();
   let o = out_first + local.x;
   for (var k = local.y; k < 32u; k += 8u) {

@@ -1,7 +1,12 @@
 #include "wgsl/scan.h"
+
+#include <algorithm>
+#include <bit>
+
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/rows.h"
 #include "rlx/ops/cumsum.h"
+#include "wgsl/scan_row.h"
 
 namespace rlx::webgpu {
 
@@ -15,25 +20,47 @@ struct Scan {
   bool extent_safe = false;
 };
 
+// Rows in one piece whose values between two passes are single numbers: loads of four, in registers.
+bool by_rows(const LowerCall& call, const Scan& s, const AxisSplit& split) {
+  const bool pairs = call.storage(s.in) == Storage::kC64 || (is_float(s.dtype) && s.kind == ops::ReduceKind::kProd);
+  return !pairs && loads_by_four(call, split, {s.in, s.out});
+}
+
+// P: wgsl::scan's Params, or wgsl::scan_row's, whose plan has `kept` loads of four.
+template <class P>
 void emit_scan(LowerCall& call, const Scan& s, const RowPlan& plan) {
-  namespace k = wgsl::scan;
   const Combine combine = combine_for(call, s.in, s.out, s.kind, s.dtype, false);
-  auto params = plan.params<k::Params>();
+  auto params = plan.params<P>();
   params.identity = combine.identity;
   params.n = params.cols;
   auto types = combine.types;
-  types.emplace_back("S", call.element(s.starts));
+  const bool rows = plan.kept > 0;
+  // Without starts the operand is bound in their place.
+  types.emplace_back("S", load_type(call.element(s.starts), rows && !s.has_starts));
+  if (rows) {
+    types.emplace_back("VE", load_type(call.element(s.in), true));
+    types.emplace_back("VT", load_type(call.element(s.out), true));
+  }
   Includes includes = joined(row_includes(call, false), combine.includes);
   if (s.has_starts) includes.emplace_back("scan_begin", "scan_go_on");
-  call.emit({.kernel = {.kernel = "scan",
+  call.emit({.kernel = {.kernel = rows ? "scan_row" : "scan",
                         .types = std::move(types),
                         .constants = joined(joined(plan.constants(), combine.constants),
                                             {{"REVERSE", s.reverse ? 1u : 0u}, {"EXCLUSIVE", s.exclusive ? 1u : 0u}}),
                         .includes = std::move(includes)},
              .operands = {s.in, s.starts, s.out},
-             .params = {params, {&k::Params::rows}},
+             .params = {params, {&P::rows}},
              .grid = plan.grid(),
              .extent_safe = s.extent_safe});
+}
+
+RowPlan plan_rows(const AxisSplit& split) {
+  constexpr int64_t kKept = 4;
+  RowPlan plan{.outer = split.outer, .cols = split.cols / 4, .inner = 1, .kept = kKept};
+  plan.chunk = std::min<int64_t>(plan.cols, RowPlan::kThreads * kKept);
+  plan.chunks = (plan.cols + plan.chunk - 1) / plan.chunk;
+  plan.lanes = std::bit_ceil(static_cast<uint32_t>((plan.chunk + kKept - 1) / kKept));
+  return plan;
 }
 
 }  // namespace
@@ -47,23 +74,34 @@ void lower_scan(LowerCall& call) {
   Scan s{.in = in, .starts = in, .out = out, .exclusive = attrs.exclusive, .dtype = x.dtype, .extent_safe = axis > 0};
   s.kind = &call.op() == &ops::cumprod ? ops::ReduceKind::kProd : ops::ReduceKind::kSum;
   s.reverse = attrs.reverse != (&call.op() == &ops::cumsum_backward);
-  const RowPlan plan = plan_streaming(split, false, combine_for(call, in, out, s.kind, x.dtype, false).may_cut);
+  const Combine combine = combine_for(call, in, out, s.kind, x.dtype, false);
+  const bool rows = by_rows(call, s, split);
+  RowPlan plan = rows ? plan_rows(split) : plan_streaming(split, false, combine.may_cut);
   if (plan.chunks > 1) {
     // What comes before each chunk: a scan of the chunks' sums.
-    const Storage partial = combine_for(call, in, out, s.kind, x.dtype, false).partial;
-    const Operand sums = call.temporary(partial, {plan.rows()}), starts = call.temporary(partial, {plan.rows()});
+    const Operand sums = call.temporary(combine.partial, {plan.rows()}),
+                  starts = call.temporary(combine.partial, {plan.rows()});
+    RowPlan elements = plan;  // the same chunks, counted in elements
+    if (rows) {
+      elements.cols *= 4;
+      elements.chunk *= 4;
+      elements.kept = 0;
+    }
     emit_reduced_chunks(
         call, {.in = in, .out = sums, .kind = s.kind, .dtype = x.dtype, .split = split, .extent_safe = s.extent_safe},
-        plan);
+        elements);
     Scan of_sums = s;
     of_sums.in = of_sums.starts = LowerCall::reading(sums);
     of_sums.out = starts;
     of_sums.exclusive = true;
-    emit_scan(call, of_sums, plan_streaming({split.outer, plan.chunks, split.inner}, false, false));
+    emit_scan<wgsl::scan::Params>(call, of_sums, plan_streaming({split.outer, plan.chunks, split.inner}, false, false));
     s.starts = LowerCall::reading(starts);
     s.has_starts = true;
   }
-  emit_scan(call, s, plan);
+  if (rows)
+    emit_scan<wgsl::scan_row::Params>(call, s, plan);
+  else
+    emit_scan<wgsl::scan::Params>(call, s, plan);
 }
 
 }  // namespace rlx::webgpu

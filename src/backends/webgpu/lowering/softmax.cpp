@@ -1,5 +1,8 @@
 #include "rlx/ops/softmax.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/rows.h"
@@ -7,6 +10,8 @@
 #include "wgsl/cross_entropy_backward.h"
 #include "wgsl/softmax.h"
 #include "wgsl/softmax_apply.h"
+#include "wgsl/softmax_columns_apply.h"
+#include "wgsl/softmax_columns_stats.h"
 #include "wgsl/softmax_stats.h"
 
 namespace rlx::webgpu {
@@ -26,6 +31,52 @@ Operand emit_stats(LowerCall& call, Operand in, const RowPlan& plan, bool vector
              .grid = plan.grid(),
              .extent_safe = extent_safe});
   return LowerCall::reading(stats);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Along an axis that is not the last and that no workgroup holds: two passes over neighbouring columns, cut so that
+// both passes have workgroups enough.
+void emit_softmax_columns(LowerCall& call, Operand in, Operand out, AxisSplit split, bool safe) {
+  namespace first = wgsl::softmax_columns_stats;
+  namespace second = wgsl::softmax_columns_apply;
+  const bool vector = loads_by_four(call, {1, split.inner, 1}, {in, out});
+  if (vector) split.inner /= 4;
+  constexpr int64_t kGroups = 1024, kColumns = 32, kLeast = 64;  // workgroups, columns of one, places of one
+  const auto columns = std::min(kColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(split.inner))));
+  const int64_t across = split.outer * ceil_div(split.inner, columns);
+  const auto chunk_for = [&](int64_t groups) {
+    return ceil_div(split.cols, std::clamp<int64_t>(ceil_div(groups, across), 1, ceil_div(split.cols, kLeast)));
+  };
+  const int64_t stat_chunk = chunk_for(kGroups), stat_chunks = ceil_div(split.cols, stat_chunk);
+  const int64_t chunk = chunk_for(8 * kGroups), chunks = ceil_div(split.cols, chunk);
+  const auto params = [&](auto p, int64_t n, int64_t each) {
+    p.outer = to_u32(split.outer);
+    p.cols = to_u32(split.cols);
+    p.inner = to_u32(split.inner);
+    p.chunks = to_u32(n);
+    p.chunk = to_u32(each);
+    p.stat_chunks = to_u32(stat_chunks);
+    return p;
+  };
+  const KernelKey key{.types = {{"V", load_type(call.element(out), vector)}, {"ST", load_type("f32", vector)}},
+                      .constants = {{"LX", to_u32(columns)}},
+                      .includes = row_includes(call, vector)};
+  KernelKey stats_key = key, apply_key = key;
+  stats_key.kernel = "softmax_columns_stats";
+  apply_key.kernel = "softmax_columns_apply";
+  const Operand stats = call.temporary(Storage::kF32, {split.outer * stat_chunks * split.inner * 2 * (vector ? 4 : 1)});
+  call.emit({.kernel = std::move(stats_key),
+             .operands = {in, stats},
+             .params = {params(first::Params{}, stat_chunks, stat_chunk), {&first::Params::outer}},
+             .grid = {.x = {.items = across * stat_chunks, .active = true}},
+             .extent_safe = safe});
+  call.emit({.kernel = std::move(apply_key),
+             .operands = {in, LowerCall::reading(stats), out},
+             .params = {params(second::Params{}, chunks, chunk), {&second::Params::outer}},
+             .grid = {.x = {.items = across * chunks, .active = true}},
+             .extent_safe = safe,
+             .in_place = true});
 }
 
 }  // namespace
@@ -52,6 +103,7 @@ void lower_softmax(LowerCall& call) {
                .in_place = true});
     return;
   }
+  if (split.inner > 1) return emit_softmax_columns(call, in, out, split, safe);
   const Operand stats = emit_stats(call, in, plan, vector, safe);
   plan.kept = 0;
   namespace k = wgsl::softmax_apply;

@@ -1,0 +1,46 @@
+// What the two passes of a softmax along an axis that is not the last share: a workgroup has LX neighbouring columns (of
+// loads) and p.chunk places along the axis, LY at once. The Params have outer, cols (places), inner (columns, in loads),
+// chunks and chunk.
+// @include "lanes1.wgsl"
+override LX: u32 = 32u;   // a power of two
+const LY: u32 = 256u / LX;
+const LEAST: f32 = -3.4028235e38;
+var<workgroup> tops: array<F, 256>;
+var<workgroup> sums: array<F, 256>;
+
+struct Strip {
+  live: bool,
+  first: u32,   // element of the first place
+  end: u32,     // places
+  stat: u32,    // of the strip's column, among [outer, chunks, inner]
+  stat0: u32,   // of the first chunk
+}
+fn strips() -> u32 { return p.outer * p.chunks * ((p.inner + LX - 1u) / LX); }
+fn strip_of(id: u32, lx: u32) -> Strip {
+  let across = (p.inner + LX - 1u) / LX;
+  let column = id % across * LX + lx;
+  let chunk = id / across % p.chunks;
+  let outer = id / across / p.chunks;
+  var s: Strip;
+  s.live = outer < p.outer && column < p.inner;
+  s.first = (outer * p.cols + chunk * p.chunk) * p.inner + min(column, p.inner - 1u);
+  s.end = select(0u, min(p.chunk, p.cols - chunk * p.chunk), s.live);
+  s.stat = (outer * p.chunks + chunk) * p.inner + column;
+  s.stat0 = outer * p.stat_chunks * p.inner + column;
+  return s;
+}
+// Of what the LY threads of a column found: the largest element and the sum in tops[lx] and sums[lx].
+fn merge_column(top: F, sum: F, thread: u32) {
+  tops[thread] = top;
+  sums[thread] = sum;
+  for (var half = LY / 2u; half > 0u; half = half / 2u) {
+    workgroupBarrier();
+    if (thread < half * LX) {
+      let other = tops[thread + half * LX];
+      let most = max(tops[thread], other);
+      sums[thread] = sums[thread] * exp(tops[thread] - most) + sums[thread + half * LX] * exp(other - most);
+      tops[thread] = most;
+    }
+  }
+  workgroupBarrier();
+}
