@@ -55,7 +55,9 @@ struct WebGpuOptions {
 #endif
   bool schedule_report = false;     // log the steps of each kind and what they take
   bool force_input_upload = false;  // also of inputs that have not changed
-  bool skip_readback = false;       // outputs stay on the device, and hold what they held: to time dispatches alone
+  // Attention reads q, k and v where a packed projection or a transpose in front of it left them.
+  bool packed_attention = true;
+  bool skip_readback = false;  // outputs stay on the device, and hold what they held: to time dispatches alone
   // Loops and branches whose regions do less (operations and bytes) run on the host: each iteration is a round trip.
   int64_t min_loop_work = 1 << 20;
   // Smaller limits than the device has, to test what large models do; 0: its own.
@@ -94,7 +96,8 @@ struct CompileOptions {
   // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
   // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
-  // RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
+  // RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_BENCH_DISPATCH_ONLY. The
+  // environment is read once per process.
   static CompileOptions from_environment();
 };
 

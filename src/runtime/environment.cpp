@@ -108,6 +108,8 @@ constexpr Switch kSwitches[] = {
                                        std::string_view v) { o.webgpu.force_input_upload = parse_switch(n, v); }},
     {"RLX_WGPU_NAN_TRACE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.nan_trace = parse_switch(n, v); }},
+    {"RLX_WGPU_NO_PACKED_BSHD_ATTN", [](CompileOptions& o, std::string_view n,
+                                        std::string_view v) { o.webgpu.packed_attention = !parse_switch(n, v); }},
     {"RLX_WGPU_SCHEDULE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.schedule_report = parse_switch(n, v); }},
     {"RLX_VERIFY_PLAN",
