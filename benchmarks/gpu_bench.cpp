@@ -154,6 +154,51 @@ Case chain(std::string name, Shape shape, double reads_and_writes, const std::fu
           }};
 }
 
+// Decoding: one query of 32 heads on 8 kv heads whose cache is half full. Caches take turns, so that the GPU's own
+// cache holds none of them.
+void add_decoding(std::vector<Case>& list, int64_t capacity) {
+  using namespace ops;
+  constexpr int64_t kHeads = 32, kKvHeads = 8, kWidth = 128, kCaches = 6, kPage = 16;
+  const int64_t length = capacity / 2;
+  const double elements = 2.0 * static_cast<double>(length * kKvHeads * kWidth),
+               flops = 2.0 * elements * kHeads / kKvHeads;
+  const TensorType q_type = f32({1, 1, kHeads, kWidth});
+  const auto chain = [=](int count, const TensorType& cache,
+                         const std::function<Value(Graph&, Value, Value, Value)>& op) {
+    Graph g("chain");
+    std::vector<Value> caches;
+    for (int64_t i = 0; i < 2 * std::min<int64_t>(count, kCaches); ++i) caches.push_back(g.input(str("c", i), cache));
+    Value q = g.input("q", q_type);
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+      q = op(g, q, caches[2 * i % caches.size()], caches[(2 * i + 1) % caches.size()]);
+    g.output(q, "y");
+    return g;
+  };
+  const Tensor in_use = Tensor::i32({1}, {static_cast<int32_t>(length)});
+  list.push_back({str("decode 32/8x128, ", length, " of ", capacity), flops, elements * 4, [=](int count) {
+                    return chain(count, f32({1, capacity, kKvHeads, kWidth}), [=](Graph& g, Value q, Value k, Value v) {
+                      return attention({q, k, v, g.constant(in_use)},
+                                       {.num_heads = kHeads, .head_dim = kWidth, .layout = AttentionLayout::kBshd});
+                    });
+                  }});
+  std::vector<int32_t> order;  // pages of a sequence, in no order
+  for (int64_t i = 0; i < capacity / kPage; ++i) order.push_back(static_cast<int32_t>(i * 37 % (capacity / kPage)));
+  const Tensor table = Tensor::i32({1, capacity / kPage}, order);
+  for (const auto& [name, type, format] : {std::tuple{"f32", DType::F32, KvFormat::kFloat},
+                                           {"f16", DType::F16, KvFormat::kFloat},
+                                           {"q8_0", DType::U32, KvFormat::kQ8}}) {
+    const int64_t row = kv_row_elements(format, kWidth);
+    const auto bytes = static_cast<double>(row * static_cast<int64_t>(size_of(type))) / kWidth;
+    list.push_back({str("decode in pages, ", name), flops, elements * bytes, [=, t = type, f = format](int count) {
+                      return chain(count, {{capacity / kPage, kPage, kKvHeads, row}, t},
+                                   [=](Graph& g, Value q, Value k, Value v) {
+                                     return paged_attention({q, k, v, g.constant(table), g.constant(in_use)},
+                                                            {.num_heads = kHeads, .head_dim = kWidth, .format = f});
+                                   });
+                    }});
+  }
+}
+
 std::vector<Case> cases(bool small) {
   using namespace ops;
   std::vector<Case> list;
@@ -254,6 +299,7 @@ std::vector<Case> cases(bool small) {
                       g.output(q, "y");
                       return g;
                     }});
+  add_decoding(list, small ? 128 : 8192);
   const int64_t image = small ? 16 : 56;
   for (const int64_t batch : {int64_t{1}, int64_t{32}})
     list.push_back({str("conv 3x3 64 channels, ", batch, "x", image, "x", image),

@@ -43,6 +43,7 @@
 #include "rlx/ops/narrow.h"
 #include "rlx/ops/norm.h"
 #include "rlx/ops/pad.h"
+#include "rlx/ops/paged_kv.h"
 #include "rlx/ops/pool.h"
 #include "rlx/ops/quantize.h"
 #include "rlx/ops/quantize_linear.h"

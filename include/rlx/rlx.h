@@ -3,6 +3,7 @@
 
 #include "rlx/buckets.h"
 #include "rlx/graph.h"
+#include "rlx/kv_pages.h"
 #include "rlx/log.h"
 #include "rlx/ops.h"
 #include "rlx/runtime.h"

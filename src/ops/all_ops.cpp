@@ -127,6 +127,8 @@ static constexpr const OpDef* kOps[] = {
     &ops::ne,
     &ops::neg,
     &ops::pad,
+    &ops::paged_attention,
+    &ops::paged_kv_append,
     &ops::param,
     &ops::pool_max,
     &ops::pool_max_indices,

@@ -32,6 +32,7 @@ double attention_flops(const CostCall& c) {
   const auto layout = c.attrs.as<ops::AttentionAttrs>().layout;
   return 4 * c.in(0) * c.dim(1, layout == ops::AttentionLayout::kBhsd ? 2 : 1);
 }
+double paged_attention_flops(const CostCall& c) { return 4 * c.in(0) * c.dim(3, 1) * c.dim(1, 1); }
 double fft_flops(const CostCall& c) {
   const double n = c.dim(0, -1);
   return n > 0 ? 5 * c.in(0) * std::log2(std::max(2.0, n)) : 0;
@@ -59,6 +60,7 @@ const Row kRows[] = {
     {&ops::grouped_matmul, matmul_flops},
     {&ops::matmul, matmul_flops},
     {&ops::matmul_integer, matmul_flops},
+    {&ops::paged_attention, paged_attention_flops},
     {&ops::q_conv2d, conv_flops},
     {&ops::q_matmul, matmul_flops},
 };

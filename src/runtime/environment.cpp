@@ -73,7 +73,6 @@ struct Switch {
 constexpr Switch kSwitches[] = {
     {"RLX_BENCH_DISPATCH_ONLY",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.skip_readback = parse_switch(n, v); }},
-    {"RLX_CACHE", [](CompileOptions&, std::string_view, std::string_view) {}},  // of the tool: where it keeps models
     {"RLX_DEVICE", [](CompileOptions& o, std::string_view, std::string_view v) { o.device = v; }},
     {"RLX_DISPATCH_REPORT",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.dispatch_report = parse_switch(n, v); }},
@@ -121,13 +120,15 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.f16_mirror = !parse_switch(n, v); }},
     {"RLX_WGPU_NO_SUBGROUPS",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.subgroups = !parse_switch(n, v); }},
+    {"RLX_WGPU_NO_PACKED_BSHD_ATTN", [](CompileOptions& o, std::string_view n,
+                                        std::string_view v) { o.webgpu.packed_attention = !parse_switch(n, v); }},
     {"RLX_WGPU_SCHEDULE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.schedule_report = parse_switch(n, v); }},
     {"RLX_VERIFY_PLAN",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };
-// Read by the tests and by ./dev, not by the library.
-constexpr std::string_view kForeign[] = {"RLX_SEED", "RLX_FUZZ_SECONDS"};
+// Read by the tool, the tests and ./dev, not by the library.
+constexpr std::string_view kForeign[] = {"RLX_CACHE", "RLX_FUZZ_SECONDS", "RLX_SEED"};
 
 CompileOptions read() {
   CompileOptions options;

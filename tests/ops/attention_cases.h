@@ -183,6 +183,15 @@ inline std::vector<AttentionProblem> large_attention_problems() {
       {3, 2, 1, 600, {.num_heads = 4, .head_dim = 16}, {}, {600, 0, 257}},
       {1, 2, 150, 40, {.num_heads = 2, .head_dim = 8, .mask_kind = M::kSlidingWindow, .window = 3}},
       {1, 1, 3, 300, {.num_heads = 2, .head_dim = 8, .mask_kind = M::kSlidingWindow, .window = 1000000}},
+      // Few rows of widths that are multiples of 16: of one head and of many, in one part and in several.
+      {2, 2, 1, 40, {.num_heads = 4, .head_dim = 16, .layout = L::kBshd}},
+      {1, 1, 1, 300, {.num_heads = 16, .head_dim = 32, .layout = L::kBshd}},
+      {2, 1, 2, 200, {.num_heads = 5, .head_dim = 80, .mask_kind = M::kCausal}, {}, {200, 33}},
+      {1, 1, 1, 70, {.num_heads = 2, .head_dim = 256, .attn_logit_softcap = 2.0f}},
+      {2, 2, 1, 700, {.num_heads = 2, .head_dim = 64, .mask_kind = M::kSlidingWindow, .window = 100}, {}, {650, 90}},
+      {1, 2, 2, 150, {.num_heads = 4, .head_dim = 16, .mask_kind = M::kBias}, {1, 4, 2, 150}},
+      {1, 2, 2, 150, {.num_heads = 4, .head_dim = 16, .mask_kind = M::kCustom}, {1, 150}},
+      {64, 8, 1, 300, {.num_heads = 8, .head_dim = 16}},  // a part has more keys than a block
   };
   for (const L layout : {L::kBhsd, L::kBshd, L::kBsf})
     for (const int64_t queries : {2, 70}) {

@@ -9,7 +9,7 @@ using M = ops::MaskKind;
 // they do. Backends are compared with the oracle.
 template <class Builder>
 static void add_unusual(Builder& b, int64_t queries) {
-  const int64_t keys = 300, width = 5;
+  const int64_t keys = 300, width = queries == 1 ? 16 : 5;  // few rows have another kernel where the width is even
   const float inf = std::numeric_limits<float>::infinity();
   const ops::AttentionAttrs attrs = {.num_heads = 1, .head_dim = width};
   const auto with = [&](M kind, int64_t window = 0) {

@@ -109,6 +109,8 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::ne>(),
     elementwise_row<ops::neg>(),
     {&ops::pad, pad, few_axes},
+    {&ops::paged_attention, paged_attention, paged_attention_supports, "tiles", paged_attention_scratch},
+    {&ops::paged_kv_append, paged_kv_append, paged_kv_append_supports, "rows", paged_kv_append_scratch},
     {&ops::pool_max, pool_max, pool_order_supports, "separable", pool_scratch},
     {&ops::pool_mean, pool_mean, floats<0>, "separable", pool_scratch},
     {&ops::pool_min, pool_min, pool_order_supports, "separable", pool_scratch},

@@ -113,6 +113,8 @@ static const host::KernelRow kTable[] = {
     {&ops::ne, ne},
     {&ops::neg, neg},
     {&ops::pad, pad},
+    {&ops::paged_attention, paged_attention},
+    {&ops::paged_kv_append, paged_kv_append},
     {&ops::pool_max, pool_max},
     {&ops::pool_max_indices, pool_max_indices},
     {&ops::pool_mean, pool_mean},

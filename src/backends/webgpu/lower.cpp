@@ -11,6 +11,7 @@
 #include "backends/webgpu/lower_loop.h"
 #include "backends/webgpu/memory.h"
 #include "backends/webgpu/split_weights.h"
+#include "backends/webgpu/strided.h"
 #include "ops/cost.h"
 #include "rlx/ops/leaves.h"
 #include "wgsl/cast_f32_to_f16.h"
@@ -117,6 +118,7 @@ class Lowering {
       program_.updates.push_back({value_.at(u.state), plain(value_.at(u.value))});
     for (const int32_t v : program_.outputs) program_.problem.outputs.push_back(v);
     program_.problem.updates = program_.updates;
+    drop_unread_steps();
     pin_outputs();
     size_index_errors();
     return std::move(program_);
@@ -218,6 +220,35 @@ class Lowering {
     }
     program_.index_checks.push_back({label_, std::string(node_->op->name), node_->origin, std::move(complaint)});
     return {{program_.index_errors, true}, static_cast<uint32_t>(program_.index_checks.size() - 1)};
+  }
+
+  // A value inside the bytes of the one that the moves in front of `id` begin with.
+  std::optional<LowerCall::Strided> strided(ValueId id) {
+    std::vector<const Node*> moves;  // from `id` upwards
+    const Node* node = &bound_.node_of(id);
+    while (moves_by_strides(symbolic_.nodes()[static_cast<size_t>(node - bound_.nodes().data())])) {
+      moves.push_back(node);
+      node = &bound_.node_of(node->inputs[0]);
+    }
+    if (moves.empty()) return std::nullopt;
+    ValueId from = moves.back()->inputs[0];
+    StridedLayout layout = StridedLayout::dense(bound_.type(from));
+    for (size_t i = moves.size(); i-- > 0;) {
+      if (auto next = layout_of(*moves[i], layout)) {
+        layout = std::move(*next);
+      } else {  // its copy is where the others begin
+        from = moves[i]->results[0].id;
+        layout = StridedLayout::dense(bound_.type(from));
+      }
+    }
+    if (layout.is_dense()) return std::nullopt;
+    const int32_t root = value_.at(from);
+    const Storage storage = value(root).storage;
+    if (storage != kernel_storage(value(root).type.dtype) || find_static(root)) return std::nullopt;
+    const TensorType type{{layout.extent()}, value(root).type.dtype};
+    const int32_t v = new_value(type, type, storage, Source::kStep, bound_.label(id));
+    add_view(v, root, checked_mul(layout.offset, storage_element_bytes(storage, type.dtype)));
+    return LowerCall::Strided{{v, false}, layout.strides};
   }
 
   int32_t new_value(const TensorType& type, const TensorType& symbolic, Storage storage, Source source,
@@ -505,6 +536,15 @@ class Lowering {
     }
   }
 
+  // `v` lies in the bytes of `of`, from `offset_bytes` on.
+  void add_view(int32_t v, int32_t of, int64_t offset_bytes) {
+    const plan::Root root = plan::root_of(program_.problem, of);
+    plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
+    planned.view_of = root.value;
+    planned.view_offset_bytes = root.offset_bytes + offset_bytes;
+    planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
+  }
+
   // A value inside its operand's bytes needs no step. False where the stored elements differ in size.
   bool lower_view(const Node& node, const Node& symbolic) {
     const auto view = find_view(node, input_types(node));
@@ -526,11 +566,8 @@ class Lowering {
     const int32_t v = new_value(node.results[0].type, symbolic.results[0].type, storage, Source::kStep,
                                 bound_.label(node.results[0].id));
     value_[node.results[0].id] = v;
-    plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
-    planned.view_of = root.value;
-    planned.view_offset_bytes = storage == Storage::kHost ? 0 : root.offset_bytes + own_offset;
+    add_view(v, operand, storage == Storage::kHost ? -root.offset_bytes : own_offset);
     program_.values[static_cast<size_t>(v)].host_offset_bytes = host_offset;
-    planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
     if (const auto* params = find_static(root.value)) make_static(v, std::vector(*params));
     program_.views.push_back({node_index_, view->offset_elems});
     return true;
@@ -707,6 +744,29 @@ class Lowering {
     program_.problem.values[v].size_bytes = storage_bytes(errors.storage, errors.type);
   }
 
+  // Copies whose readers read what was copied (read_strided) are no steps.
+  void drop_unread_steps() {
+    const plan::Problem& problem = program_.problem;
+    std::vector<bool> read(problem.values.size());
+    const auto mark = [&](int32_t v) { read[static_cast<size_t>(root_of(v))] = true; };
+    for (const int32_t v : problem.outputs) mark(v);
+    for (const plan::Update& u : problem.updates) mark(u.value);
+    std::vector<Step> steps;
+    std::vector<plan::Step> planned;
+    for (size_t i = problem.steps.size(); i-- > 0;) {
+      plan::Step& step = program_.problem.steps[i];
+      const bool is_used = !std::holds_alternative<Dispatch>(program_.steps[i].work) ||
+                           std::any_of(step.writes.begin(), step.writes.end(),
+                                       [&](int32_t v) { return read[static_cast<size_t>(root_of(v))]; });
+      if (!is_used) continue;
+      for (const int32_t v : step.reads) mark(v);
+      steps.push_back(std::move(program_.steps[i]));
+      planned.push_back(std::move(step));
+    }
+    program_.steps.assign(std::make_move_iterator(steps.rbegin()), std::make_move_iterator(steps.rend()));
+    program_.problem.steps.assign(planned.rbegin(), planned.rend());
+  }
+
   // Outputs and new states keep their bytes until the next run.
   void pin_outputs() {
     auto& values = program_.problem.values;
@@ -778,6 +838,9 @@ std::optional<Operand> LowerCall::f16_weight(int64_t i) {
 }
 LowerCall::IndexErrors LowerCall::index_errors(std::function<std::string(int64_t, int64_t, int64_t)> complaint) {
   return lowering_.add_index_check(std::move(complaint));
+}
+std::optional<LowerCall::Strided> LowerCall::read_strided(int64_t i) {
+  return lowering_.strided(node_.inputs[static_cast<size_t>(i)]);
 }
 Operand LowerCall::new_temporary(Storage storage, const std::vector<int64_t>& sizes,
                                  const std::optional<std::vector<int32_t>>& params) {

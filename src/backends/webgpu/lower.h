@@ -38,6 +38,14 @@ class LowerCall {
   Operand read(int64_t i);
   // The same as bytes in words, for kernels that decode them: of dtypes that are stored packed, or of U8 schemes.
   Operand read_packed(int64_t i);
+  // Operand i where it lies, without the copies that narrows, slices, transposes and reshapes in front of it make:
+  // strides per axis of its type, in elements, from the operand's first one on. Nothing where that is no other than
+  // read(i).
+  struct Strided {
+    Operand operand;
+    std::vector<int64_t> strides;
+  };
+  std::optional<Strided> read_strided(int64_t i);
   Operand write(int64_t i);
   // A value of its own that lives from the first dispatch of this node that writes it to the last that reads it. Of
   // weights alone if the node is.

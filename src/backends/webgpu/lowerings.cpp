@@ -117,6 +117,8 @@ static const LoweringRow kTable[] = {
     {&ops::ne, lower_elementwise, elementwise_supports},
     {&ops::neg, lower_elementwise, elementwise_supports},
     {&ops::pad, lower_pad},
+    {&ops::paged_attention, lower_paged_attention, paged_attention_supports},
+    {&ops::paged_kv_append, lower_paged_kv_append},
     {&ops::pool_max, lower_pool, pool_supports},
     {&ops::pool_max_indices, lower_pool_max_indices, pool_supports},
     {&ops::pool_mean, lower_pool, pool_supports},

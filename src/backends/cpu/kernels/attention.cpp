@@ -15,7 +15,10 @@
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/round_up.h"
 #include "backends/cpu/simd/convert.h"
+#include "backends/host/kv_pages.h"
+#include "core/kv_rows.h"
 #include "core/thread_pool.h"
+#include "rlx/ops/paged_kv.h"
 
 namespace rlx::cpu {
 
@@ -59,7 +62,7 @@ struct Problem {
   int64_t chunks() const { return std::max<int64_t>(1, div_up(keys, kChunkKeys)); }
   int64_t partial_elems() const { return padded + 16; }  // weighted values, max, sum
 
-  const ops::AttentionAttrs& attrs;
+  ops::AttentionAttrs attrs;
   int64_t batch, heads, kv_heads, group, queries, keys, width, padded;
   HeadStrides q, kv;
 };
@@ -88,17 +91,30 @@ class Attention {
  public:
   explicit Attention(const Call& call)
       : call_(call), p_(call.attrs<ops::AttentionAttrs>(), call.input(0).sizes, call.input(1).sizes) {
-    const ops::AttentionAttrs& a = p_.attrs;
-    scale_ = a.score_scale ? *a.score_scale : 1 / std::sqrt(static_cast<float>(p_.width));
-    softcap_ = a.attn_logit_softcap ? std::max(0.0f, *a.attn_logit_softcap) : 0.0f;
+    set_scores();
     int64_t next = 3;
-    if (ops::has_mask_operand(a.mask_kind)) set_mask_strides(next++);
+    if (ops::has_mask_operand(p_.attrs.mask_kind)) set_mask_strides(next++);
     if (next < call.num_inputs()) {
       kv_len_ = call.input_as<int32_t>(next);
       for (int64_t b = 0; b < p_.batch; ++b)
         if (kv_len_[b] < 0 || kv_len_[b] > p_.keys)
           fail(ErrorKind::kRuntime, str("kv_len (", kv_len_[b], ") of batch ", b, " is outside 0 … ", p_.keys, "."));
     }
+  }
+
+  // Keys in pages: as many as a sequence's pages hold.
+  Attention(const Call& call, const ops::PagedAttentionAttrs& attrs)
+      : call_(call),
+        p_(attrs.dense(), call.input(0).sizes, paged_sizes(call.input(1).sizes, call.input(3).sizes, attrs.head_dim)),
+        pages_(host::KvPageTable(call, 1, 3)),
+        q8_(attrs.format == ops::KvFormat::kQ8),
+        kv_len_(call.input_as<int32_t>(4)) {
+    set_scores();
+    for (int64_t b = 0; b < p_.batch; ++b) pages_->check(b, 0, kv_len_[b]);
+  }
+  static std::array<int64_t, 4> paged_sizes(std::span<const int64_t> pool, std::span<const int64_t> table,
+                                            int64_t width) {
+    return {table[0], table[1] * pool[1], pool[2], width};
   }
 
   void run() {
@@ -138,6 +154,12 @@ class Attention {
   }
 
  private:
+  void set_scores() {
+    const ops::AttentionAttrs& a = p_.attrs;
+    scale_ = a.score_scale ? *a.score_scale : 1 / std::sqrt(static_cast<float>(p_.width));
+    softcap_ = a.attn_logit_softcap ? std::max(0.0f, *a.attn_logit_softcap) : 0.0f;
+  }
+
   // Rows first … first + count - 1 of one batch and kv head, and the keys that any of them sees.
   struct Tile {
     int64_t b, kv_head, first, count;
@@ -174,6 +196,19 @@ class Attention {
   const float* rows_of(int64_t operand, const Tile& t, int64_t j, int64_t n, float* copy, bool whole_vectors,
                        int64_t& stride) const {
     const host::View& x = call_.input(operand);
+    if (pages_) {
+      stride = p_.padded;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t from = pages_->at(t.b, j + i, t.kv_head);
+        float* row = copy + i * p_.padded;
+        if (q8_)
+          decode_q8_row(reinterpret_cast<const uint32_t*>(x.data) + from, p_.width, row);
+        else
+          to_f32(x.dtype, x.data, from, row, p_.width);
+        std::fill(row + p_.width, row + p_.padded, 0.0f);
+      }
+      return copy;
+    }
     const int64_t from = p_.kv.at(t.b, t.kv_head, j);
     if (x.dtype == DType::F32 && (p_.kv.seq == p_.width || whole_vectors) &&
         (!whole_vectors || p_.padded == p_.width)) {
@@ -443,6 +478,8 @@ class Attention {
   const Call& call_;
   Problem p_;
   float scale_, softcap_;
+  std::optional<host::KvPageTable> pages_;
+  bool q8_ = false;  // rows in pages are quantised
   const int32_t* kv_len_ = nullptr;
   const host::View* mask_ = nullptr;
   HeadStrides mask_at_;
@@ -458,13 +495,32 @@ bool attention_supports(const Signature& s) {
   return is_small_float(s.input(0).dtype) && fits(queries) && fits(keys);
 }
 
-int64_t attention_scratch(const Signature& s, int threads) {
-  const std::vector<int64_t> q = s.input(0).shape.sizes(), kv = s.input(1).shape.sizes();
-  const Problem p(s.attrs.as<ops::AttentionAttrs>(), q, kv);
+static int64_t scratch_of(const Problem& p, int threads) {
   const int64_t partials = p.batch * p.kv_heads * p.most_few_rows() * p.chunks() * p.partial_elems();
   return (threads * Buffers::elems(p.padded) + partials) * static_cast<int64_t>(sizeof(float));
 }
 
+int64_t attention_scratch(const Signature& s, int threads) {
+  const std::vector<int64_t> q = s.input(0).shape.sizes(), kv = s.input(1).shape.sizes();
+  return scratch_of({s.attrs.as<ops::AttentionAttrs>(), q, kv}, threads);
+}
+
 void attention(const Call& call) { Attention(call).run(); }
+
+bool paged_attention_supports(const Signature& s) {
+  const Dim &pages = s.input(3).dim(1), &tokens = s.input(1).dim(1);
+  const bool fits =
+      !pages.is_static() || !tokens.is_static() || checked_mul(pages.value(), tokens.value()) <= kMostPositions;
+  return is_small_float(s.input(0).dtype) && s.input(1).dtype != DType::F64 && fits;
+}
+
+int64_t paged_attention_scratch(const Signature& s, int threads) {
+  const auto& attrs = s.attrs.as<ops::PagedAttentionAttrs>();
+  const std::vector<int64_t> q = s.input(0).shape.sizes(), pool = s.input(1).shape.sizes();
+  return scratch_of({attrs.dense(), q, Attention::paged_sizes(pool, s.input(3).shape.sizes(), attrs.head_dim)},
+                    threads);
+}
+
+void paged_attention(const Call& call) { Attention(call, call.attrs<ops::PagedAttentionAttrs>()).run(); }
 
 }  // namespace rlx::cpu

@@ -166,6 +166,12 @@ void topk(const Call& call);
 bool attention_supports(const Signature& s);
 int64_t attention_scratch(const Signature& s, int threads);
 void attention(const Call& call);
+bool paged_attention_supports(const Signature& s);
+int64_t paged_attention_scratch(const Signature& s, int threads);
+void paged_attention(const Call& call);
+bool paged_kv_append_supports(const Signature& s);
+int64_t paged_kv_append_scratch(const Signature& s, int threads);
+void paged_kv_append(const Call& call);
 
 int64_t axial_rope2d_scratch(const Signature& s, int threads);
 void axial_rope2d(const Call& call);

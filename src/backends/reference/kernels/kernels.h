@@ -117,6 +117,8 @@ void narrow(const Call& call);
 void ne(const Call& call);
 void neg(const Call& call);
 void pad(const Call& call);
+void paged_attention(const Call& call);
+void paged_kv_append(const Call& call);
 void pool_max(const Call& call);
 void pool_max_indices(const Call& call);
 void pool_mean(const Call& call);

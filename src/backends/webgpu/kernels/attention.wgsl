@@ -20,8 +20,8 @@ const COLS = TX * OV;           // vectors of the result's columns
 const RV = (RM + 3u) / 4u;
 
 @group(0) @binding(0) var<storage, read> query: array<E>;
-@group(0) @binding(1) var<storage, read> key: array<E>;
-@group(0) @binding(2) var<storage, read> value: array<E>;
+@group(0) @binding(1) var<storage, read> key: array<KE>;
+@group(0) @binding(2) var<storage, read> value: array<KE>;
 @group(0) @binding(3) var<storage, read> mask: array<M>;
 @group(0) @binding(4) var<storage, read> lengths: array<i32>;
 @group(0) @binding(5) var<storage, read_write> result: array<Y>;
@@ -49,7 +49,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let head = id % p.kv_heads;
   let b = id / p.kv_heads;
   if (b >= p.batch) { return; }                         // the extent is cut
-  let kv_at = b * p.kv_batch + head * p.kv_head;
   if (lane == 0u) { keys_cell = keys_in_use(b); }
   let keys = workgroupUniformLoad(&keys_cell);
   let last = min(first_row + BR, rows) - 1u;
@@ -79,7 +78,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         let d = 4u * (d0 + n % DV);
         var x = vec4f(0.0);
         if (first_row + at_row < rows && d < p.head_dim) {
-          x = load_query(query_at(first_row + at_row, b, head) + d, d);
+          x = load_query(query_at(first_row + at_row, b, head), d);
         }
         tile[at_row * STRIDE + n % DV] = x;
       }
@@ -89,7 +88,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         let d = 4u * (d0 + n % DV);
         let j = start + i32(at_key);
         var x = vec4f(0.0);
-        if (j < range.y && d < p.head_dim) { x = load_key(kv_at + u32(j) * p.kv_seq + d, d); }
+        if (j < range.y && d < p.head_dim) { x = load_key(key_at(b, head, u32(j)), d); }
         tile[(BR + (at_key % 4u) * TX + at_key / 4u) * STRIDE + n % DV] = x;
       }
       workgroupBarrier();
@@ -144,7 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         let j = start + i32(k0 + n / COLS);
         let d = 4u * (slice * COLS + n % COLS);
         var x = vec4f(0.0);
-        if (j < range.y && d < p.head_dim) { x = load_value(kv_at + u32(j) * p.kv_seq + d, d); }
+        if (j < range.y && d < p.head_dim) { x = load_value(value_at(b, head, u32(j)), d); }
         if (any_odd(x)) { atomicStore(&odd, 1u); }
         tile[n] = x;
       }
@@ -204,7 +203,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         if (SPLIT) {
           result[p.result_base + (index * p.splits + part) * p.head_dim + d + c] = Y(acc[r * OV + o][c]);
         } else {
-          result[p.result_base + query_at(at_row, b, head) + d + c] = Y(acc[r * OV + o][c] * factor);
+          result[p.result_base + result_at(at_row, b, head) + d + c] = Y(acc[r * OV + o][c] * factor);
         }
       }
     }

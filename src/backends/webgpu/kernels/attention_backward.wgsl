@@ -16,8 +16,8 @@ const STRIDE = DV + 1u;         // odd, against bank conflicts
 const COLS = TX * OV;
 
 @group(0) @binding(0) var<storage, read> query: array<E>;
-@group(0) @binding(1) var<storage, read> key: array<E>;
-@group(0) @binding(2) var<storage, read> value: array<E>;
+@group(0) @binding(1) var<storage, read> key: array<KE>;
+@group(0) @binding(2) var<storage, read> value: array<KE>;
 @group(0) @binding(3) var<storage, read> dy: array<E>;
 @group(0) @binding(4) var<storage, read> mask: array<M>;
 @group(0) @binding(5) var<storage, read> stats: array<vec2<u32>>;
@@ -31,9 +31,9 @@ var<workgroup> keys_cell: i32;
 var<workgroup> odd: atomic<u32>;  // has anything been seen that is not finite?
 
 fn load_dy(at: u32, d: u32) -> vec4f {
-  if (VEC) { return vec4f(vec4<T>(dy[p.dy_base + at / 4u])); }
+  if (VEC) { return vec4f(vec4<T>(dy[p.dy_base + (at + d) / 4u])); }
   var r = vec4f(0.0);
-  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(dy[p.dy_base + at + i]).x); } }
+  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(dy[p.dy_base + at + d + i]).x); } }
   return r;
 }
 
@@ -48,15 +48,14 @@ struct Place {
 // Four elements of a row: of q, or of dy; of a key: of k, or of v.
 fn load_row(place: Place, row: u32, d: u32, of_dy: bool) -> vec4f {
   if (row >= place.rows || d >= p.head_dim) { return vec4f(0.0); }
-  let at = query_at(row, place.b, place.head) + d;
+  let at = query_at(row, place.b, place.head);
   if (of_dy) { return load_dy(at, d); }
   return load_query(at, d);
 }
 fn load_place(place: Place, j: u32, d: u32, of_values: bool) -> vec4f {
   if (j >= place.keys || d >= p.head_dim) { return vec4f(0.0); }
-  let at = place.b * p.kv_batch + place.head * p.kv_head + j * p.kv_seq + d;
-  if (of_values) { return load_value(at, d); }
-  return load_key(at, d);
+  if (of_values) { return load_value(value_at(place.b, place.head, j), d); }
+  return load_key(key_at(place.b, place.head, j), d);
 }
 fn load_owned(place: Place, index: u32, d: u32, other: bool) -> vec4f {
   if (KEYS) { return load_place(place, index, d, other); }
@@ -206,7 +205,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var r = 0u; r < RM; r++) {
     let mine = owned + ty * RM + r;
     if (mine >= count) { continue; }
-    let at = select(query_at(mine, b, head), b * p.kv_batch + head * p.kv_head + mine * p.kv_seq, KEYS);
+    let at = select(query_at(mine, b, head), key_at(b, head, mine), KEYS);
     for (var o = 0u; o < OV; o++) {
       let d = 4u * (slice * COLS + o * TX + tx);
       for (var c = 0u; c < 4u; c++) {

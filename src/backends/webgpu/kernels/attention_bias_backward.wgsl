@@ -6,8 +6,8 @@ override LANES: u32 = 1u;  // 1 or WG
 const WG = 64u;
 
 @group(0) @binding(0) var<storage, read> query: array<E>;
-@group(0) @binding(1) var<storage, read> key: array<E>;
-@group(0) @binding(2) var<storage, read> value: array<E>;
+@group(0) @binding(1) var<storage, read> key: array<KE>;
+@group(0) @binding(2) var<storage, read> value: array<KE>;
 @group(0) @binding(3) var<storage, read> dy: array<E>;
 @group(0) @binding(4) var<storage, read> mask: array<M>;
 @group(0) @binding(5) var<storage, read> stats: array<vec2<u32>>;
@@ -17,9 +17,9 @@ const WG = 64u;
 var<workgroup> cells: array<f32, WG>;
 
 fn load_dy(at: u32, d: u32) -> vec4f {
-  if (VEC) { return vec4f(vec4<T>(dy[p.dy_base + at / 4u])); }
+  if (VEC) { return vec4f(vec4<T>(dy[p.dy_base + (at + d) / 4u])); }
   var r = vec4f(0.0);
-  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(dy[p.dy_base + at + i]).x); } }
+  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(dy[p.dy_base + at + d + i]).x); } }
   return r;
 }
 
@@ -31,12 +31,13 @@ fn gradient_of(b: u32, h: u32, i: u32, j: u32) -> f32 {
   let stat = stats[p.stats_base + query_index(row, b, kv_head)];
   if (i32(j) >= keys || is_neg_inf(bitcast<f32>(stat.x))) { return 0.0; }
   let q_at = query_at(row, b, kv_head);
-  let kv_at = b * p.kv_batch + kv_head * p.kv_head + j * p.kv_seq;
+  let key_from = key_at(b, kv_head, j);
+  let value_from = value_at(b, kv_head, j);
   var product = 0.0;
   var dp = 0.0;
   for (var d = 0u; d < p.head_dim; d += 4u) {
-    product += dot(load_query(q_at + d, d), load_key(kv_at + d, d));
-    dp += dot(load_dy(q_at + d, d), load_value(kv_at + d, d));
+    product += dot(load_query(q_at, d), load_key(key_from, d));
+    dp += dot(load_dy(q_at, d), load_value(value_from, d));
   }
   let score = score_of(product, row_of(row, b, kv_head, keys), i32(j));
   if (is_neg_inf(score)) { return 0.0; }

@@ -1,30 +1,20 @@
 // How attention's kernels read the bindings query, key, value and mask, and the score of a pair.
 // @include "scalar.wgsl"
 // @include "attention_params.wgsl"
-alias T = f32;                  // @type f32 | f16: of q, k, v and their gradients
-alias E = f32;                  // what q, k, v are read by: T, or vec4<T> where everything is a multiple of 4
+// @include "attention_keys.wgsl"
+// @include "attention_places.wgsl"
+alias T = f32;                  // @type f32 | f16: of q and its gradient
+alias E = f32;                  // what q is read by: T, or vec4<T> where everything is a multiple of 4
 alias M = f32;                  // of the mask
-override VEC: bool = false;     // E is a vector
+override VEC: bool = false;     // E and KE are vectors
 override MASK: u32 = 0u;        // 0: no operand, 1: a key is seen where it is >= 0.5, 2: it is added to the scores
 
 fn any_odd(x: vec4f) -> bool { return any((bitcast<vec4u>(x) & vec4u(0x7f800000u)) == vec4u(0x7f800000u)); }
-// Four elements from `at` on, the first of which is number d of a head's width; 0 beyond the width.
+// Four elements of a row that begins at `at`, from number d of its width on; 0 beyond the width.
 fn load_query(at: u32, d: u32) -> vec4f {
-  if (VEC) { return vec4f(vec4<T>(query[p.query_base + at / 4u])); }
+  if (VEC) { return vec4f(vec4<T>(query[p.query_base + (at + d) / 4u])); }
   var r = vec4f(0.0);
-  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(query[p.query_base + at + i]).x); } }
-  return r;
-}
-fn load_key(at: u32, d: u32) -> vec4f {
-  if (VEC) { return vec4f(vec4<T>(key[p.key_base + at / 4u])); }
-  var r = vec4f(0.0);
-  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(key[p.key_base + at + i]).x); } }
-  return r;
-}
-fn load_value(at: u32, d: u32) -> vec4f {
-  if (VEC) { return vec4f(vec4<T>(value[p.value_base + at / 4u])); }
-  var r = vec4f(0.0);
-  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(value[p.value_base + at + i]).x); } }
+  for (var i = 0u; i < 4u; i++) { if (d + i < p.head_dim) { r[i] = f32(vec4<T>(query[p.query_base + at + d + i]).x); } }
   return r;
 }
 

@@ -17,12 +17,20 @@ struct Params {
   has_lse: u32,                 // is it wanted?
   has_lengths: u32,             // are keys in use given?
   lse_seq: u32,                 // strides, in elements: of a head's queries in lse
-  q_batch: u32,                 // q's hold for y and its gradient
+  q_batch: u32,
   q_head: u32,
   q_seq: u32,
-  kv_batch: u32,
-  kv_head: u32,
-  kv_seq: u32,
+  y_batch: u32,                 // of the result; gradients have these for q too
+  y_head: u32,
+  y_seq: u32,
+  k_batch: u32,                 // of a page where keys lie in pages
+  k_head: u32,
+  k_seq: u32,
+  v_batch: u32,
+  v_head: u32,
+  v_seq: u32,
+  pages: u32,                   // in a pool
+  page_keys: u32,               // keys in a page
   mask_batch: u32,              // 0 where the mask is broadcast
   mask_head: u32,
   mask_seq: u32,
@@ -56,9 +64,12 @@ fn band_of(i: u32, keys: i32) -> vec2i {
   return vec2i(max(0, position - p.window), min(keys, position + 1));
 }
 
-// Where the row's query lies, and its number among all queries.
+// Where the row's query lies, where its result, and its number among all queries.
 fn query_at(row: u32, b: u32, kv_head: u32) -> u32 {
   return b * p.q_batch + (kv_head * p.group + row % p.group) * p.q_head + (row / p.group) * p.q_seq;
+}
+fn result_at(row: u32, b: u32, kv_head: u32) -> u32 {
+  return b * p.y_batch + (kv_head * p.group + row % p.group) * p.y_head + (row / p.group) * p.y_seq;
 }
 fn query_index(row: u32, b: u32, kv_head: u32) -> u32 {
   return (b * p.heads + kv_head * p.group + row % p.group) * p.lse_seq + row / p.group;

@@ -11,8 +11,10 @@ namespace rlx::webgpu {
 
 // An attention problem as its kernels see it.
 struct AttentionProblem {
-  // Operands q, k, v at 0, 1, 2, the mask (if the kind has one) at `next`, then kv_len if `has_kv_len`.
-  AttentionProblem(LowerCall& call, int64_t next, bool has_kv_len);
+  // Operands q, k, v at 0, 1, 2, the mask (if the kind has one) at `next`, then kv_len if `has_kv_len`. `strided`: q, k
+  // and v may be read where a packed projection left them.
+  AttentionProblem(LowerCall& call, int64_t next, bool has_kv_len, bool strided = false);
+  static AttentionProblem paged(LowerCall& call);  // of ops::paged_attention
 
   int64_t rows() const;     // queries of the heads that read one kv head
   int64_t queries() const;  // of all heads and batches
@@ -25,12 +27,19 @@ struct AttentionProblem {
 
   wgsl::attention_params::Params params;
   Operand q, k, v, mask, lengths;  // mask, lengths: a word that nobody reads where there is none
-  std::string type;                // of q, in WGSL
+  std::string type, key_type;      // of q, and of k and v, in WGSL
   std::string mask_type;
   // Of the active extent: which counts it cuts, and whether it may.
   std::vector<uint32_t> active;
   bool extent_safe = true;
   uint32_t mask_use = 0;  // MASK of attention_common.wgsl
+  bool in_pages = false;  // k and v are pools, and `mask` is the table of pages
+  bool is_q8 = false;     // their rows are quantised
+
+ private:
+  AttentionProblem() = default;
+  void set_scores(const ops::AttentionAttrs& attrs);
+  void set_active(LowerCall& call, int64_t seq_axis, bool keys_too);
 };
 
 // How a kernel's workgroup splits its tile (attention.wgsl).
