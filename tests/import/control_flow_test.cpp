@@ -218,6 +218,8 @@ TEST(OnnxBodies, ThatDoNotFitAreErrors) {
   m = if_model();
   m.graph.nodes = {NodeText{"Scan", {"x"}, {"y"}, {graph_attr("body", GraphText()), attr("num_scan_inputs", -1)}}};
   refused(m, "num_scan_inputs");
+  m.graph.nodes = {NodeText{"Scan", {"x"}, {"y"}, {graph_attr("body", GraphText()), attr("num_scan_inputs", 0)}}};
+  refused(m, "num_scan_inputs is 0");  // found by fuzzing
 }
 
 // ---- stages

@@ -347,6 +347,7 @@ std::vector<Item> scan_of(OnnxNode& n, const GraphProto& body, const std::vector
 Built scan(OnnxNode& n) {
   const GraphProto& body = n.graph_attr("body");
   const auto count = static_cast<size_t>(n.required_int("num_scan_inputs"));
+  require(count >= 1, "num_scan_inputs is 0: nothing says how often the body runs.");
   require(count <= static_cast<size_t>(n.num_inputs()), "num_scan_inputs (", count, ") is more than there are inputs.");
   std::vector<Item> states, xs;
   const std::vector<int64_t> axes = n.attr("scan_input_axes", std::vector<int64_t>());
