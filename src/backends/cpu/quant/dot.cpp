@@ -26,11 +26,11 @@ using namespace rlx::cpu::quant;
 
 HWY_INLINE float power_of_two(int n) { return std::bit_cast<float>((n + 127) << 23); }
 
-// The power of two that brings `top` (bits of a finite number) just below 127.5 * 2^16, as a pair of factors: one alone
-// can leave the range of f32.
+// The power of two that brings `top` (bits of a finite number) up to 0x7F7F7F, the largest that three signed digits
+// hold, as a pair of factors: one alone can leave the range of f32.
 HWY_INLINE void scale_of(uint32_t top, float factors[2], float* inverse) {
   const int exponent = top >> 23 == 0 ? 1 : static_cast<int>(top >> 23);
-  const bool close = (top & 0x7F'FFFF) >= 0x7F'0000 && top >> 23 != 0;
+  const bool close = (top & 0x7F'FFFF) >= 0x7E'FE00 && top >> 23 != 0;
   const int power = 149 - exponent - (close ? 1 : 0);
   factors[0] = power_of_two(power / 2);
   factors[1] = power_of_two(power - power / 2);
