@@ -70,8 +70,9 @@ struct GgufTokenizer : Tokenizer::Impl {
     bool prefixed = false, in_word = false;
     for (size_t pos = 0; pos < text.size();) {
       const std::string_view rest = text.substr(pos);
-      std::string_view piece = rest.substr(0, first_character(rest).size);
-      size_t consumed = piece.size();
+      const Character character = first_character(rest);
+      std::string_view piece = character.valid ? rest.substr(0, character.size) : "\xEF\xBF\xBD";
+      size_t consumed = character.valid ? character.size : 1;  // an entry of the map may end inside a character
       if (const Trie::Found found = user_defined.longest(rest); found.size > 0) {
         piece = rest.substr(0, consumed = found.size);
       } else if (const auto replacement = charsmap.longest(rest)) {
@@ -96,7 +97,8 @@ struct GgufTokenizer : Tokenizer::Impl {
     return out;
   }
 
-  // llama.cpp cuts at white space, punctuation, ASCII symbols and Chinese characters, and drops control characters.
+  // llama.cpp's cuts: white space, punctuation, ASCII symbols and Chinese characters; control characters go. Decomposed as BERT itself
+  // does it: llama.cpp keeps the first part alone of Korean syllables, and drops marks that Indic vowels are.
   std::vector<std::string> bert_words(std::string_view text) const {
     std::vector<std::string> words(1);
     const std::string decomposed = bert.strip_accents ? normalize(text, Form::kNfd) : std::string(text);
@@ -233,9 +235,10 @@ struct Builder {
     std::vector<ScoredPiece> pieces;
     float lowest = std::numeric_limits<float>::max();
     for (size_t id = 0; id < source.tokens.size(); ++id) {
-      const bool user_defined = types[id] == kUserDefined;
-      if (types[id] == kNormal) lowest = std::min(lowest, source.scores[id]);
-      if (types[id] == kNormal || types[id] == kUnused || user_defined)
+      const int32_t type = source.types.empty() ? int32_t{kNormal} : source.types[id];  // the file's: a piece that looks like control stays one
+      const bool user_defined = type == kUserDefined;
+      if (type == kNormal) lowest = std::min(lowest, source.scores[id]);
+      if (type == kNormal || type == kUnused || user_defined)
         pieces.push_back({source.tokens[id], static_cast<int32_t>(id), user_defined ? 0.0 : source.scores[id]});
       if (user_defined && !source.tokens[id].empty()) tokenizer.user_defined.insert(source.tokens[id], 0);
     }

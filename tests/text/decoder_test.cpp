@@ -46,8 +46,8 @@ TEST(StreamDecoder, ASpaceBelongsToTheTextThatFollowsAPrompt) {
   const Tokenizer t = Tokenizer::from_gguf(test::sentence_piece_vocabulary());
   const std::vector<int32_t> ids = t.encode("hello");
   StreamDecoder fresh(t), after(t, ids);
-  EXPECT_EQ(fresh.push(ids[0]), "h");
-  EXPECT_EQ(after.push(ids[0]), " h");
+  EXPECT_EQ(fresh.push(ids[0]), "hello");
+  EXPECT_EQ(after.push(ids[0]), " hello");
 }
 
 TEST(StreamDecoder, BytesOfSentencePieceWaitForTheirCharacter) {
