@@ -113,7 +113,8 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     if not os.path.isdir(os.path.join(PEERS, "node_modules")):
-        raise SystemExit(f"{PEERS} has no node_modules; ./dev setup installs node-llama-cpp there.")
+        print(f"skipped: {PEERS} has no node_modules; ./dev setup installs node-llama-cpp there, with Node 20.")
+        raise SystemExit(77)
     print(f"{len(HARD)} hard strings, {arguments.random} random ones of seed {arguments.seed}")
     tool, checks = Tool(arguments.tool), Checks()
     peer = Tool("node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "llama_tokens.mjs"), PEERS)

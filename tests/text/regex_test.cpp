@@ -23,7 +23,8 @@ TEST(Regex, ReadsOnigurumasSyntax) {
 }
 
 TEST(Regex, BadPatternsAreErrors) {
-  for (const char* pattern : {"(", "[a", "*", "[a&&b]", "[a[^b]]", "\\p{Nothing}", "[[:alpha]", "\xFF", "(?<a>x)(?<a>y)", "\\C"})
+  for (const char* pattern :
+       {"(", "[a", "*", "[a&&b]", "[a[^b]]", "\\p{Nothing}", "[[:alpha]", "\xFF", "(?<a>x)(?<a>y)", "\\C"})
     EXPECT_THROW(Regex{pattern}, Error) << pattern;
 }
 
