@@ -11,10 +11,13 @@ namespace rlx::text {
 
 static bool is_word_character(char32_t c) {
   const auto k = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D;
+  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC || c == 0x200C ||
+         c == 0x200D;
 }
 
-static bool starts_with_word(std::string_view text) { return !text.empty() && is_word_character(first_character(text).code); }
+static bool starts_with_word(std::string_view text) {
+  return !text.empty() && is_word_character(first_character(text).code);
+}
 
 static bool ends_with_word(std::string_view text) {
   if (text.empty()) return false;
@@ -62,7 +65,8 @@ ControlTokens::ControlTokens(std::vector<ControlToken> tokens) : tokens_(std::mo
 }
 
 std::vector<Fragment> ControlTokens::find(std::string_view text, bool parse_special) const {
-  // One walk finds the tokens that occur at all: some vocabularies have thousands, and a search for each would cost that much.
+  // One walk finds the tokens that occur at all: some vocabularies have thousands, and a search for each would cost
+  // that much.
   std::vector<int32_t> present;
   for (size_t pos = 0; pos < text.size(); ++pos) {
     int32_t node = 0;

@@ -26,20 +26,23 @@ uint64_t pair_of(int32_t left, int32_t right) {
 }
 
 struct Symbol {
-  int32_t id = -1;         // -1: no piece and in no merge
+  int32_t id = -1;  // -1: no piece and in no merge
   int32_t previous = -1, next = -1;
   uint32_t start = 0, size = 0;  // where it stands in the word; size 0 once it is merged away
 };
 
 struct Candidate {
-  uint64_t order = 0;      // rank, then place: the smallest first
+  uint64_t order = 0;  // rank, then place: the smallest first
   int32_t result = 0;
-  bool operator<(const Candidate& other) const { return order > other.order; }  // std::priority_queue has the largest first
+  bool operator<(const Candidate& other) const {
+    return order > other.order;
+  }  // std::priority_queue has the largest first
 };
 
 class Bpe : public Model {
  public:
-  Bpe(const Vocabulary& vocabulary, const Merges& merges, BpeOptions options) : vocabulary_(vocabulary), options_(std::move(options)) {
+  Bpe(const Vocabulary& vocabulary, const Merges& merges, BpeOptions options)
+      : vocabulary_(vocabulary), options_(std::move(options)) {
     if (!options_.unk.empty()) unk_ = vocabulary.find(options_.unk).value_or(-1);
     merges_.reserve(merges.size());
     for (size_t rank = 0; rank < merges.size(); ++rank) {
@@ -78,8 +81,10 @@ class Bpe : public Model {
   int32_t symbol(std::string_view text) {
     if (const auto id = vocabulary_.find(text)) return *id;
     if (!options_.lenient)
-      fail(ErrorKind::kInvalid, str("The merges need the token '", excerpt(text), "', which the vocabulary does not have."));
-    const auto [entry, added] = extra_.try_emplace(std::string(text), vocabulary_.size() + static_cast<int32_t>(extra_.size()));
+      fail(ErrorKind::kInvalid,
+           str("The merges need the token '", excerpt(text), "', which the vocabulary does not have."));
+    const auto [entry, added] =
+        extra_.try_emplace(std::string(text), vocabulary_.size() + static_cast<int32_t>(extra_.size()));
     return entry->second;
   }
 
@@ -148,7 +153,8 @@ class Bpe : public Model {
 
   void append_bytes(std::string_view text, std::vector<int32_t>& ids) const {
     for (const char c : text) {
-      const auto id = options_.byte_fallback ? vocabulary_.find(byte_piece(static_cast<uint8_t>(c))) : vocabulary_.find({&c, 1});
+      const auto id =
+          options_.byte_fallback ? vocabulary_.find(byte_piece(static_cast<uint8_t>(c))) : vocabulary_.find({&c, 1});
       if (id) ids.push_back(*id);
     }
   }

@@ -42,7 +42,8 @@ static std::string run(const jinja::Body& body, jinja::Value messages, const Cha
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const {
   std::vector<jinja::Value> list;
   for (const ChatMessage& message : messages)
-    list.push_back(jinja::Value::dict({{"role", text::to_valid_utf8(message.role)}, {"content", text::to_valid_utf8(message.content)}}));
+    list.push_back(jinja::Value::dict(
+        {{"role", text::to_valid_utf8(message.role)}, {"content", text::to_valid_utf8(message.content)}}));
   return run(program_->body, jinja::Value::list(std::move(list)), options);
 }
 

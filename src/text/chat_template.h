@@ -1,7 +1,8 @@
 // Chat templates: the part of Jinja that published models use to write a conversation as a prompt.
 //
-//   const ChatTemplate chat(source);  // tokenizer.chat_template of a GGUF file, "chat_template" of tokenizer_config.json
-//   std::string prompt = chat.render({{"user", "Why is the sky blue?"}}, {.add_generation_prompt = true, .bos_token = "<s>"});
+//   const ChatTemplate chat(source);  // tokenizer.chat_template of a GGUF file, "chat_template" of
+//   tokenizer_config.json std::string prompt = chat.render({{"user", "Why is the sky blue?"}}, {.add_generation_prompt
+//   = true, .bos_token = "<s>"});
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace rlx {
 
 struct ChatMessage {
-  std::string role;     // system, user, assistant, tool
+  std::string role;  // system, user, assistant, tool
   std::string content;
 };
 

@@ -156,8 +156,8 @@ class EndOfWord : public DecodeStep {  // a suffix ends words; the last one has 
 
 std::string clean_up(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-      {" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},   {" n't", "n't"},
-      {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kRules) text = replace_all(text, from, to);
   return text;
 }
@@ -214,7 +214,8 @@ MakeStep fuse_step() {
   return [](bool eager) { return std::make_unique<Fuse>(eager); };
 }
 MakeStep strip_step(std::string content, int64_t start, int64_t stop) {
-  require(first_character(content).size == content.size(), "What a decoder strips ('", content, "') is not one character.");
+  require(first_character(content).size == content.size(), "What a decoder strips ('", content,
+          "') is not one character.");
   require(start >= 0 && stop >= 0, "A decoder strips a negative number of characters.");
   return [=](bool) { return std::make_unique<Strip>(content, start, stop); };
 }

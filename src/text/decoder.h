@@ -11,7 +11,8 @@
 
 namespace rlx::text {
 
-// What flows from step to step: a token's text, or (`continues`) more of the token before, once a step has joined tokens.
+// What flows from step to step: a token's text, or (`continues`) more of the token before, once a step has joined
+// tokens.
 struct Chunk {
   std::string text;
   bool continues = false;
@@ -25,8 +26,8 @@ class DecodeStep {
   virtual void finish(const Sink&) {}
 };
 
-// Makes a step in its first state. An eager step gives text as soon as it is whole; else a step may wait for the end, as
-// Hugging Face's decoders, which see all tokens at once.
+// Makes a step in its first state. An eager step gives text as soon as it is whole; else a step may wait for the end,
+// as Hugging Face's decoders, which see all tokens at once.
 using MakeStep = std::function<std::unique_ptr<DecodeStep>(bool eager)>;
 
 // The "decoder" of a tokenizer.json; null joins tokens with spaces.

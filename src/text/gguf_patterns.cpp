@@ -8,14 +8,14 @@
 namespace rlx::text {
 namespace {
 
-// What models' tokenizer.json files say, with llama.cpp's classes where it simplifies them (a letter that is not a-z stands
-// for an upper-case one), so that ids are the same. [^\P{L}a-z] is a letter and not a-z.
+// What models' tokenizer.json files say, with llama.cpp's classes where it simplifies them (a letter that is not a-z
+// stands for an upper-case one), so that ids are the same. [^\P{L}a-z] is a letter and not a-z.
 #define CONTRACTION R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))"
 #define SPACES R"(\s*[\r\n]+|\s+(?!\S)|\s+)"
 #define CASED_WORD(tail) \
   R"([^\r\n\p{L}\p{N}]?[^\P{L}a-z]*[^\P{L}A-Z]+)" tail R"(|[^\r\n\p{L}\p{N}]?[^\P{L}a-z]+[^\P{L}A-Z]*)" tail
-#define MARKED_WORD(tail)                                                                       \
-  R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)" tail        \
+#define MARKED_WORD(tail)                                                                \
+  R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)" tail \
   R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)" tail
 
 // clang-format off
@@ -88,9 +88,11 @@ bool has_name(std::string_view names, std::string_view name) {
 
 GgufPatterns patterns_of(std::string_view pre) {
   const std::string_view name = pre.empty() ? "default" : pre;
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return has_name(r.names, name); });
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return has_name(r.names, name); });
   if (row == std::end(kRows) || name.find(' ') != std::string_view::npos)
-    fail(ErrorKind::kUnsupported, str("The way '", excerpt(name), "' to split text (tokenizer.ggml.pre) is not one that rlx knows."));
+    fail(ErrorKind::kUnsupported,
+         str("The way '", excerpt(name), "' to split text (tokenizer.ggml.pre) is not one that rlx knows."));
   return row->what;
 }
 

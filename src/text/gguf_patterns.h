@@ -9,7 +9,7 @@ namespace rlx::text {
 struct GgufPatterns {
   std::vector<std::string_view> patterns;  // each cuts what the one before it left
   bool ignore_merges = false;
-  bool add_bos = false;                    // where the file does not say
+  bool add_bos = false;  // where the file does not say
   bool add_sep = false;
 };
 

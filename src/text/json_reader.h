@@ -24,9 +24,7 @@ class JsonReader {
 
   bool has(const char* key) const { return json_->is_object() && json_->contains(key) && !(*json_)[key].is_null(); }
   JsonReader at(const char* key) const;  // throws where it is missing
-  std::optional<JsonReader> find(const char* key) const {
-    return has(key) ? std::optional(at(key)) : std::nullopt;
-  }
+  std::optional<JsonReader> find(const char* key) const { return has(key) ? std::optional(at(key)) : std::nullopt; }
   JsonReader element(size_t i) const { return {(*json_)[i], str(path_, "[", i, "]")}; }
   size_t array_size() const;  // throws where it is no array
 

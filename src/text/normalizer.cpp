@@ -27,8 +27,8 @@ std::string nmt(std::string_view text) {
   for (size_t pos = 0; pos < text.size();) {
     const char32_t c = next_character(text, pos);
     if ((c >= 1 && c <= 8) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F) continue;
-    const bool space = c == 9 || c == 10 || c == 12 || c == 13 || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
-                       c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == kReplacement;
+    const bool space = c == 9 || c == 10 || c == 12 || c == 13 || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+                       c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == kReplacement;
     append_utf8(out, space ? U' ' : c);
   }
   return out;
@@ -79,7 +79,10 @@ void read(const JsonReader& json, std::vector<Normalizer>& steps) {
     const JsonReader parts = json.at("normalizers");
     for (size_t i = 0; i < parts.array_size(); ++i) read(parts.element(i), steps);
   } else if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
-    const Form form = type == "NFC" ? Form::kNfc : type == "NFD" ? Form::kNfd : type == "NFKC" ? Form::kNfkc : Form::kNfkd;
+    const Form form = type == "NFC"    ? Form::kNfc
+                      : type == "NFD"  ? Form::kNfd
+                      : type == "NFKC" ? Form::kNfkc
+                                       : Form::kNfkd;
     steps.push_back([form](std::string text) { return normalize(text, form); });
   } else if (type == "Lowercase") {
     steps.push_back([](std::string text) { return lower(text); });
@@ -126,7 +129,8 @@ std::string bert_normalize(std::string_view text, const BertOptions& options) {
   for (size_t pos = 0; pos < text.size();) {
     const char32_t c = next_character(text, pos);
     const bool space = is_white_space(c);
-    if (options.clean_text && (c == 0 || c == kReplacement || (is_other(c) && c != '\t' && c != '\n' && c != '\r'))) continue;
+    if (options.clean_text && (c == 0 || c == kReplacement || (is_other(c) && c != '\t' && c != '\n' && c != '\r')))
+      continue;
     if (options.clean_text && space) {
       out += ' ';
     } else if (options.chinese && is_cjk_ideograph(c)) {

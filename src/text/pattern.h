@@ -23,7 +23,7 @@ SplitBehavior read_behavior(const JsonReader& json);
 
 class Pattern {
  public:
-  explicit Pattern(const JsonReader& json);        // {"String": "▁"} or {"Regex": "\\s+"}
+  explicit Pattern(const JsonReader& json);  // {"String": "▁"} or {"Regex": "\\s+"}
   explicit Pattern(std::string_view regex) : regex_(regex) {}
 
   std::vector<Part> parts(std::string_view text) const;

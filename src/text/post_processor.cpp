@@ -35,7 +35,8 @@ PostProcessor template_processing(const JsonReader& json, const Vocabulary& voca
     }
     const std::string name = item.at("SpecialToken").at("id").string();
     const JsonReader ids = json.at("special_tokens").at(name.c_str()).at("ids");
-    for (size_t k = 0; k < ids.array_size(); ++k) (seen ? after : before).push_back(read_id(ids.element(k), vocabulary));
+    for (size_t k = 0; k < ids.array_size(); ++k)
+      (seen ? after : before).push_back(read_id(ids.element(k), vocabulary));
   }
   require(seen, "'", items.path(), "' does not have the text.");
   return around(std::move(before), std::move(after));

@@ -33,7 +33,8 @@ PreTokenizer split_at(std::function<bool(char32_t)> is_match, SplitBehavior beha
 
 PreTokenizer metaspace(const JsonReader& json) {
   const std::string mark = json.string_or("replacement", "▁");
-  require(!mark.empty() && first_character(mark).size == mark.size(), "'", json.path(), ".replacement' is not one character.");
+  require(!mark.empty() && first_character(mark).size == mark.size(), "'", json.path(),
+          ".replacement' is not one character.");
   const Prepend prepend = read_prepend_scheme(json);
   const bool splits = json.boolean_or("split", true);
   const char32_t mark_code = first_character(mark).code;
@@ -42,7 +43,8 @@ PreTokenizer metaspace(const JsonReader& json) {
     const bool wanted = prepend == Prepend::kAlways || (prepend == Prepend::kFirst && word.first);
     if (wanted && !word.text.starts_with(mark)) word.text = mark + word.text;
     if (!splits) return one(std::move(word));
-    return cut(word, split(character_parts(word.text, [=](char32_t c) { return c == mark_code; }), SplitBehavior::kMergedWithNext));
+    return cut(word, split(character_parts(word.text, [=](char32_t c) { return c == mark_code; }),
+                           SplitBehavior::kMergedWithNext));
   };
 }
 
@@ -52,16 +54,19 @@ void read(const JsonReader& json, std::vector<PreTokenizer>& steps) {
     const JsonReader parts = json.at("pretokenizers");
     for (size_t i = 0; i < parts.array_size(); ++i) read(parts.element(i), steps);
   } else if (type == "Split") {
-    steps.push_back(split_at(Pattern(json.at("pattern")), read_behavior(json.at("behavior")), json.boolean_or("invert", false)));
+    steps.push_back(
+        split_at(Pattern(json.at("pattern")), read_behavior(json.at("behavior")), json.boolean_or("invert", false)));
   } else if (type == "ByteLevel") {
     if (json.boolean_or("add_prefix_space", true)) {
-      steps.push_back([](const Word& word) { return one({word.text.starts_with(' ') ? word.text : ' ' + word.text, word.first}); });
+      steps.push_back([](const Word& word) {
+        return one({word.text.starts_with(' ') ? word.text : ' ' + word.text, word.first});
+      });
     }
     if (json.boolean_or("use_regex", true)) steps.push_back(split_isolated(kGpt2));
     steps.push_back(byte_level_characters());
   } else if (type == "Digits") {
     steps.push_back(split_at(is_numeric, json.boolean_or("individual_digits", false) ? SplitBehavior::kIsolated
-                                                                                      : SplitBehavior::kContiguous));
+                                                                                     : SplitBehavior::kContiguous));
   } else if (type == "Punctuation") {
     const auto behavior = json.find("behavior");
     steps.push_back(split_at(is_punctuation, behavior ? read_behavior(*behavior) : SplitBehavior::kIsolated));
@@ -87,7 +92,9 @@ void read(const JsonReader& json, std::vector<PreTokenizer>& steps) {
 
 }  // namespace
 
-PreTokenizer split_isolated(std::string_view regex) { return split_at(Pattern(regex), SplitBehavior::kIsolated, false); }
+PreTokenizer split_isolated(std::string_view regex) {
+  return split_at(Pattern(regex), SplitBehavior::kIsolated, false);
+}
 
 PreTokenizer byte_level_characters() {
   return [](const Word& word) { return one({bytes_as_characters(word.text), word.first}); };

@@ -58,12 +58,14 @@ std::string to_pcre2(std::string_view pattern) {
         out += letter;
       }
     } else if (c == '[' && depth > 0 && pattern.substr(i, 2) != "[:") {
-      if (pattern.substr(i, 2) == "[^") fail(ErrorKind::kUnsupported, "A regular expression has a negated class inside a class.");
+      if (pattern.substr(i, 2) == "[^")
+        fail(ErrorKind::kUnsupported, "A regular expression has a negated class inside a class.");
       ++depth;  // a union: its members join the outer class
     } else if (c == '[') {
       if (depth > 0) {  // [:name:] stays as it is
         const size_t end = pattern.find(":]", i);
-        if (end == std::string_view::npos) fail(ErrorKind::kInvalid, "A regular expression has a class name without its end.");
+        if (end == std::string_view::npos)
+          fail(ErrorKind::kInvalid, "A regular expression has a class name without its end.");
         out += pattern.substr(i, end + 2 - i);
         i = end + 1;
         continue;
@@ -90,13 +92,14 @@ Regex::Regex(std::string_view pattern) {
   size_t offset = 0;
   auto code = std::make_shared<Code>();
   // Ruby's syntax, which Hugging Face's tokenizers use: ^ and $ match at every line.
-  code->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
+  code->code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (code->code == nullptr) {
     PCRE2_UCHAR message[256] = {};
     pcre2_get_error_message(error, message, sizeof(message));
-    fail(ErrorKind::kInvalid, str("The regular expression '", excerpt(pattern, 200), "' is not valid: ",
-                                  reinterpret_cast<const char*>(message), "."));
+    fail(ErrorKind::kInvalid, str("The regular expression '", excerpt(pattern, 200),
+                                  "' is not valid: ", reinterpret_cast<const char*>(message), "."));
   }
   pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE);  // where it fails, matching interprets
   code_ = std::move(code);
@@ -106,18 +109,20 @@ std::vector<Match> Regex::matches(std::string_view text) const {
   std::vector<Match> found;
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data(
       pcre2_match_data_create_from_pattern(code_->code, nullptr), &pcre2_match_data_free);
-  const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context(pcre2_match_context_create(nullptr),
-                                                                                         &pcre2_match_context_free);
-  if (data == nullptr || context == nullptr) fail(ErrorKind::kMemory, "There is no memory left for a regular expression.");
-  pcre2_set_heap_limit(context.get(), 64 << 10);     // KiB
-  pcre2_set_match_limit(context.get(), 2'000'000);   // steps of one search: a fraction of a second
+  const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context(
+      pcre2_match_context_create(nullptr), &pcre2_match_context_free);
+  if (data == nullptr || context == nullptr)
+    fail(ErrorKind::kMemory, "There is no memory left for a regular expression.");
+  pcre2_set_heap_limit(context.get(), 64 << 10);    // KiB
+  pcre2_set_match_limit(context.get(), 2'000'000);  // steps of one search: a fraction of a second
   const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   size_t pos = 0, last_end = std::string_view::npos;
   while (pos <= text.size()) {
     // The text was checked once: another check for each match would make long texts quadratic.
     int rc = pcre2_match(code_->code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK, data.get(), context.get());
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
-      rc = pcre2_match(code_->code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(), context.get());
+      rc = pcre2_match(code_->code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(),
+                       context.get());
     if (rc < 0) break;
     const size_t* bounds = pcre2_get_ovector_pointer(data.get());
     const Match match{bounds[0], bounds[1]};

@@ -1,4 +1,5 @@
-// Regular expressions of tokenizers, on PCRE2. Patterns are written for Oniguruma; what PCRE2 reads differently is translated.
+// Regular expressions of tokenizers, on PCRE2. Patterns are written for Oniguruma; what PCRE2 reads differently is
+// translated.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@ class Regex {
  public:
   explicit Regex(std::string_view pattern);
 
-  // All matches in valid UTF-8, from left to right, empty ones too. Where a search needs more steps or memory than PCRE2's
-  // limits allow, the rest of the text has no match.
+  // All matches in valid UTF-8, from left to right, empty ones too. Where a search needs more steps or memory than
+  // PCRE2's limits allow, the rest of the text has no match.
   std::vector<Match> matches(std::string_view text) const;
 
  private:

@@ -34,7 +34,9 @@ struct Candidate {
   float score = 0;
   int32_t left = 0, right = 0;
   uint32_t size = 0;  // of both together: they have changed when it differs
-  bool operator<(const Candidate& other) const { return score < other.score || (score == other.score && left > other.left); }
+  bool operator<(const Candidate& other) const {
+    return score < other.score || (score == other.score && left > other.left);
+  }
 };
 
 class ScoreBpe : public Model {
@@ -47,7 +49,8 @@ class ScoreBpe : public Model {
   void encode(std::string_view word, std::vector<int32_t>& ids) const override {
     std::vector<Symbol> symbols;
     for (size_t pos = 0; pos < word.size();) {
-      const size_t size = std::min(utf8_size(word[pos]), word.size() - pos);  // any bytes: what is no piece is written as bytes
+      const size_t size =
+          std::min(utf8_size(word[pos]), word.size() - pos);  // any bytes: what is no piece is written as bytes
       const auto index = static_cast<int32_t>(symbols.size());
       if (index > 0) symbols.back().next = index;
       symbols.push_back({index - 1, -1, static_cast<uint32_t>(pos), static_cast<uint32_t>(size)});
@@ -135,7 +138,8 @@ class Unigram : public Model {
         has_piece |= end - start == character;
       }
       if (!has_piece) {
-        require(options_.unk >= 0, "The text has a character without a token, and the vocabulary has no unknown token.");
+        require(options_.unk >= 0,
+                "The text has a character without a token, and the vocabulary has no unknown token.");
         offer(start, start + character, options_.unk, best[start].score + options_.unk_score);
       }
       start += character;
@@ -182,7 +186,8 @@ std::unique_ptr<Model> make_score_bpe(const Vocabulary& vocabulary, std::vector<
   return std::make_unique<ScoreBpe>(vocabulary, std::move(scores), unk);
 }
 
-std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, const std::vector<ScoredPiece>& pieces, UnigramOptions options) {
+std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, const std::vector<ScoredPiece>& pieces,
+                                    UnigramOptions options) {
   return std::make_unique<Unigram>(vocabulary, pieces, options);
 }
 

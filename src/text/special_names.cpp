@@ -6,10 +6,29 @@
 
 namespace rlx {
 
-static constexpr std::string_view kEnds[] = {
-    "<|eot_id|>",  "<|im_end|>",          "<|end|>", "<|return|>", "<|call|>", "<|flush|>",      "<|calls|>",           "<end_of_turn>",
-    "<|endoftext|>", "</s>",              "<|eom_id|>", "<EOT>",   "_<EOT>",   "[EOT]",          "[EOS]",               "<|end_of_text|>",
-    "<end_of_utterance>", "<eos>",        "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[", "<|ifm|im_end|>"};
+static constexpr std::string_view kEnds[] = {"<|eot_id|>",
+                                             "<|im_end|>",
+                                             "<|end|>",
+                                             "<|return|>",
+                                             "<|call|>",
+                                             "<|flush|>",
+                                             "<|calls|>",
+                                             "<end_of_turn>",
+                                             "<|endoftext|>",
+                                             "</s>",
+                                             "<|eom_id|>",
+                                             "<EOT>",
+                                             "_<EOT>",
+                                             "[EOT]",
+                                             "[EOS]",
+                                             "<|end_of_text|>",
+                                             "<end_of_utterance>",
+                                             "<eos>",
+                                             "<turn|>",
+                                             "<|tool_response>",
+                                             "<｜end▁of▁sentence｜>",
+                                             "[e~[",
+                                             "<|ifm|im_end|>"};
 
 // Padding, repository and file marks of code models: the first of each kind that a vocabulary has ends an answer too.
 using Names = std::array<std::string_view, 9>;
@@ -17,10 +36,12 @@ static constexpr Names kEndMarks[] = {{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", 
                                       {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
                                       {"<|file_sep|>", "<|plamo:file_separator|>"}};
 
-static constexpr Names kFillMarks[] = {
-    {"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>", "<|prefix|>", "<|plamo:fim_prefix|>"},
-    {"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>", "<|suffix|>", "<|plamo:fim_suffix|>"},
-    {"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>", "<|middle|>", "<|plamo:fim_middle|>"}};
+static constexpr Names kFillMarks[] = {{"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>",
+                                        "▁<PRE>", "<|code_prefix|>", "<|prefix|>", "<|plamo:fim_prefix|>"},
+                                       {"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>",
+                                        "▁<SUF>", "<|code_suffix|>", "<|suffix|>", "<|plamo:fim_suffix|>"},
+                                       {"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>",
+                                        "▁<MID>", "<|code_middle|>", "<|middle|>", "<|plamo:fim_middle|>"}};
 
 static bool is_one_of(std::string_view piece, const auto& names) {
   return !piece.empty() && std::find(std::begin(names), std::end(names), piece) != std::end(names);
@@ -38,7 +59,8 @@ void Tokenizer::Impl::find_ends() {
   for (const std::string_view text : kEnds)
     if (has(text)) ends.insert(*vocabulary.find(text));
   for (const Names& kind : kEndMarks) {
-    const auto first = std::find_if(kind.begin(), kind.end(), [&](std::string_view text) { return !text.empty() && has(text); });
+    const auto first =
+        std::find_if(kind.begin(), kind.end(), [&](std::string_view text) { return !text.empty() && has(text); });
     if (first != kind.end()) ends.insert(*vocabulary.find(*first));
   }
   if (eos) ends.insert(*eos);

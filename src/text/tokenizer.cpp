@@ -19,7 +19,8 @@ void WordCache::encode(std::string_view word, std::vector<int32_t>& ids) {
   }
   const size_t before = ids.size();
   model_.encode(word, ids);
-  places_.emplace(std::string(word), std::pair(static_cast<uint32_t>(kept_.size()), static_cast<uint32_t>(ids.size() - before)));
+  places_.emplace(std::string(word),
+                  std::pair(static_cast<uint32_t>(kept_.size()), static_cast<uint32_t>(ids.size() - before)));
   kept_.insert(kept_.end(), ids.begin() + static_cast<ptrdiff_t>(before), ids.end());
 }
 
@@ -41,7 +42,8 @@ const std::string& Tokenizer::Impl::decoded_piece(int32_t id, bool skip_special)
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   constexpr size_t kMost = size_t{1} << 30;
-  require(text.size() < kMost, "The text (", text.size(), " bytes) is longer than the ", kMost, " bytes that a tokenizer takes.");
+  require(text.size() < kMost, "The text (", text.size(), " bytes) is longer than the ", kMost,
+          " bytes that a tokenizer takes.");
   std::vector<int32_t> ids;
   impl_->encode(text, options, ids);
   return ids;

@@ -24,7 +24,7 @@ struct GgufTokenizer : Tokenizer::Impl {
   std::vector<PreTokenizer> pre_tokenizers;  // byte-level
   Charsmap charsmap;                         // unigram
   Trie user_defined;
-  BertOptions bert;                          // WordPiece
+  BertOptions bert;  // WordPiece
   std::unique_ptr<Model> model;
   std::optional<int32_t> sep;
   bool add_bos = false, add_eos = false, add_sep = false;
@@ -51,7 +51,8 @@ struct GgufTokenizer : Tokenizer::Impl {
   void encode_text(std::string text, bool after_special, WordCache& cache, std::vector<int32_t>& ids) const {
     switch (kind) {
       case Kind::kByteLevel:
-        for (const Word& word : run_pre_tokenizers(pre_tokenizers, {std::move(text), false})) cache.encode(word.text, ids);
+        for (const Word& word : run_pre_tokenizers(pre_tokenizers, {std::move(text), false}))
+          cache.encode(word.text, ids);
         break;
       case Kind::kScores:
         if (add_space_prefix && after_special) text = ' ' + text;
@@ -70,8 +71,9 @@ struct GgufTokenizer : Tokenizer::Impl {
     bool prefixed = false, in_word = false;
     for (size_t pos = 0; pos < text.size();) {
       const std::string_view rest = text.substr(pos);
-      std::string_view piece = rest.substr(0, first_character(rest).size);
-      size_t consumed = piece.size();
+      const Character character = first_character(rest);
+      std::string_view piece = character.valid ? rest.substr(0, character.size) : "\xEF\xBF\xBD";
+      size_t consumed = character.valid ? character.size : 1;  // an entry of the map may end inside a character
       if (const Trie::Found found = user_defined.longest(rest); found.size > 0) {
         piece = rest.substr(0, consumed = found.size);
       } else if (const auto replacement = charsmap.longest(rest)) {
@@ -96,7 +98,9 @@ struct GgufTokenizer : Tokenizer::Impl {
     return out;
   }
 
-  // llama.cpp cuts at white space, punctuation, ASCII symbols and Chinese characters, and drops control characters.
+  // llama.cpp's cuts: white space, punctuation, ASCII symbols and Chinese characters; control characters go. Decomposed
+  // as BERT itself does it: llama.cpp keeps the first part alone of Korean syllables, and drops marks that Indic vowels
+  // are.
   std::vector<std::string> bert_words(std::string_view text) const {
     std::vector<std::string> words(1);
     const std::string decomposed = bert.strip_accents ? normalize(text, Form::kNfd) : std::string(text);
@@ -133,7 +137,8 @@ struct Builder {
             source.scores.size(), " scores.");
     require(source.types.empty() || source.types.size() >= count, "The vocabulary has ", count, " tokens but ",
             source.types.size(), " types.");
-    for (const float score : source.scores) require(std::isfinite(score), "A score of the vocabulary is not a finite number.");
+    for (const float score : source.scores)
+      require(std::isfinite(score), "A score of the vocabulary is not a finite number.");
   }
 
   void add_tokens() {
@@ -144,14 +149,16 @@ struct Builder {
       tokenizer.vocabulary.add(token.empty() ? str("[EMPTY_", id, "]") : token, static_cast<int64_t>(id));
       if (looks_like_control(token) && !is_special(types[id])) types[id] = kControl;
       // Parts of gpt-oss's answers: never control tokens, or half an answer would vanish.
-      if (token == "<|channel|>" || token == "<|message|>" || token == "<|start|>" || token == "<|constrain|>") types[id] = kUserDefined;
+      if (token == "<|channel|>" || token == "<|message|>" || token == "<|start|>" || token == "<|constrain|>")
+        types[id] = kUserDefined;
     }
   }
 
   static bool is_special(int32_t type) { return type == kControl || type == kUnknown; }
 
   // An id of the file, or the default of the kind of vocabulary where that is a token at all.
-  std::optional<int32_t> special_id(std::optional<int32_t> id, std::optional<int32_t> otherwise, std::string_view what) const {
+  std::optional<int32_t> special_id(std::optional<int32_t> id, std::optional<int32_t> otherwise,
+                                    std::string_view what) const {
     const auto count = static_cast<int64_t>(source.tokens.size());
     require(!id || (*id >= 0 && *id < count), "The id of the model's ", what, " token (", id.value_or(0),
             ") is not below the size of the vocabulary (", count, ").");
@@ -159,11 +166,14 @@ struct Builder {
     return otherwise && *otherwise < count ? otherwise : std::nullopt;
   }
 
-  bool name_has(std::string_view part) const { return lower(to_valid_utf8(source.name)).find(part) != std::string::npos; }
+  bool name_has(std::string_view part) const {
+    return lower(to_valid_utf8(source.name)).find(part) != std::string::npos;
+  }
 
   void find_control_tokens() {
     const bool phi3 = name_has("phi-3") || name_has("phi3");
-    const bool mask_strips = source.pre.starts_with("jina-v2-") || source.architecture == "nomic-bert-moe" || source.architecture == "jina-bert-v3";
+    const bool mask_strips = source.pre.starts_with("jina-v2-") || source.architecture == "nomic-bert-moe" ||
+                             source.architecture == "jina-bert-v3";
     std::vector<ControlToken> found;
     for (size_t id = 0; id < types.size(); ++id) {
       if (!is_special(types[id]) && types[id] != kUserDefined) continue;
@@ -177,8 +187,8 @@ struct Builder {
     tokenizer.control = ControlTokens(std::move(found));
   }
 
-  void find_special_ids(std::optional<int32_t> bos, std::optional<int32_t> eos, std::optional<int32_t> unk, std::optional<int32_t> sep,
-                        std::optional<int32_t> pad) {
+  void find_special_ids(std::optional<int32_t> bos, std::optional<int32_t> eos, std::optional<int32_t> unk,
+                        std::optional<int32_t> sep, std::optional<int32_t> pad) {
     tokenizer.bos = special_id(source.bos, bos, "start");
     tokenizer.eos = special_id(source.eos, eos, "end");
     tokenizer.unk = special_id(source.unk, unk, "unknown");
@@ -192,16 +202,19 @@ struct Builder {
   void byte_level() {
     tokenizer.kind = GgufTokenizer::Kind::kByteLevel;
     const GgufPatterns patterns = patterns_of(source.pre);
-    for (const std::string_view pattern : patterns.patterns) tokenizer.pre_tokenizers.push_back(split_isolated(pattern));
+    for (const std::string_view pattern : patterns.patterns)
+      tokenizer.pre_tokenizers.push_back(split_isolated(pattern));
     tokenizer.pre_tokenizers.push_back(byte_level_characters());
     require(!source.merges.empty(), "The model's vocabulary has no merges (tokenizer.ggml.merges).");
     Merges merges;
     for (const std::string& merge : source.merges) {
       const size_t space = merge.find(' ', 1);  // a piece may be a space, at the start
-      if (space == std::string::npos) fail(ErrorKind::kInvalid, str("A merge of the vocabulary ('", excerpt(merge), "') is not a pair."));
+      if (space == std::string::npos)
+        fail(ErrorKind::kInvalid, str("A merge of the vocabulary ('", excerpt(merge), "') is not a pair."));
       merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
     }
-    tokenizer.model = make_bpe(tokenizer.vocabulary, merges, {.ignore_merges = patterns.ignore_merges, .lenient = true});
+    tokenizer.model =
+        make_bpe(tokenizer.vocabulary, merges, {.ignore_merges = patterns.ignore_merges, .lenient = true});
     tokenizer.decoder = {byte_level_step()};
     tokenizer.add_bos = source.add_bos.value_or(patterns.add_bos);
     tokenizer.add_eos = source.add_eos.value_or(false);
@@ -233,15 +246,19 @@ struct Builder {
     std::vector<ScoredPiece> pieces;
     float lowest = std::numeric_limits<float>::max();
     for (size_t id = 0; id < source.tokens.size(); ++id) {
-      const bool user_defined = types[id] == kUserDefined;
-      if (types[id] == kNormal) lowest = std::min(lowest, source.scores[id]);
-      if (types[id] == kNormal || types[id] == kUnused || user_defined)
+      const int32_t type = source.types.empty()
+                               ? int32_t{kNormal}
+                               : source.types[id];  // the file's: a piece that looks like control stays one
+      const bool user_defined = type == kUserDefined;
+      if (type == kNormal) lowest = std::min(lowest, source.scores[id]);
+      if (type == kNormal || type == kUnused || user_defined)
         pieces.push_back({source.tokens[id], static_cast<int32_t>(id), user_defined ? 0.0 : source.scores[id]});
       if (user_defined && !source.tokens[id].empty()) tokenizer.user_defined.insert(source.tokens[id], 0);
     }
     constexpr float kUnkPenalty = 10;
-    tokenizer.model = make_unigram(tokenizer.vocabulary, pieces,
-                                   {.unk = tokenizer.unk.value_or(-1), .unk_score = lowest - kUnkPenalty, .keep_fused_unk = true});
+    tokenizer.model =
+        make_unigram(tokenizer.vocabulary, pieces,
+                     {.unk = tokenizer.unk.value_or(-1), .unk_score = lowest - kUnkPenalty, .keep_fused_unk = true});
     tokenizer.charsmap = Charsmap(source.precompiled_charsmap);
     tokenizer.add_space_prefix = source.add_space_prefix.value_or(false);
     tokenizer.remove_extra_spaces = source.remove_extra_whitespaces.value_or(false);
@@ -255,11 +272,14 @@ struct Builder {
     find_special_ids(101, std::nullopt, 100, 102, 0);
     tokenizer.bert.lowercase = source.lowercase.value_or(true);
     tokenizer.bert.strip_accents = source.strip_accents.value_or(tokenizer.bert.lowercase);
-    tokenizer.model = make_word_piece(tokenizer.vocabulary, {.unk = tokenizer.unk.value_or(-1), .prefix = "", .mark = std::string(kSpace),
+    tokenizer.model = make_word_piece(tokenizer.vocabulary, {.unk = tokenizer.unk.value_or(-1),
+                                                             .prefix = "",
+                                                             .mark = std::string(kSpace),
                                                              .max_characters = std::numeric_limits<int64_t>::max()});
     tokenizer.add_bos = true;
     if (!tokenizer.eos) tokenizer.eos = tokenizer.sep;
-    tokenizer.decoder = {replace_step(std::string(kSpace), " "), clean_up_step(), fuse_step(), strip_step(" ", 1, 0), utf8_step()};
+    tokenizer.decoder = {replace_step(std::string(kSpace), " "), clean_up_step(), fuse_step(), strip_step(" ", 1, 0),
+                         utf8_step()};
   }
 };
 
@@ -280,7 +300,8 @@ Tokenizer Tokenizer::from_gguf(const GgufVocabulary& vocabulary) {
   else if (vocabulary.model == "bert")
     builder.word_piece();
   else
-    fail(ErrorKind::kUnsupported, str("The kind of vocabulary '", excerpt(vocabulary.model), "' (tokenizer.ggml.model) is not one that rlx knows."));
+    fail(ErrorKind::kUnsupported, str("The kind of vocabulary '", excerpt(vocabulary.model),
+                                      "' (tokenizer.ggml.model) is not one that rlx knows."));
   tokenizer->adds_bos = tokenizer->add_bos && tokenizer->bos;
   return Tokenizer(std::move(tokenizer));
 }

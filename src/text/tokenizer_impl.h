@@ -21,18 +21,19 @@ struct Tokenizer::Impl {
   virtual ~Impl() = default;
   virtual void encode(std::string_view text, EncodeOptions options, std::vector<int32_t>& ids) const = 0;
 
-  text::Vocabulary vocabulary;                  // all pieces, added tokens too
-  std::unordered_set<int32_t> special;          // skipped when decoding
+  text::Vocabulary vocabulary;          // all pieces, added tokens too
+  std::unordered_set<int32_t> special;  // skipped when decoding
   std::unordered_set<int32_t> ends;
-  std::unordered_map<int32_t, std::string> written;  // added tokens that decoding writes otherwise than `vocabulary`: normalized
+  std::unordered_map<int32_t, std::string>
+      written;  // added tokens that decoding writes otherwise than `vocabulary`: normalized
   std::vector<text::MakeStep> decoder;
   std::optional<int32_t> bos, eos, pad, unk;
   bool adds_bos = false;
 
-  const std::string& piece(int32_t id) const;   // throws where there is none
+  const std::string& piece(int32_t id) const;  // throws where there is none
   // What decoding feeds its steps with; empty for an id that is skipped.
   const std::string& decoded_piece(int32_t id, bool skip_special) const;
-  void find_ends();                             // eos, and the tokens that chat models end turns with (special_names.cpp)
+  void find_ends();  // eos, and the tokens that chat models end turns with (special_names.cpp)
 };
 
 namespace text {

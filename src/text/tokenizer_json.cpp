@@ -13,7 +13,7 @@ namespace {
 using namespace text;
 
 struct JsonTokenizer : Tokenizer::Impl {
-  Vocabulary model_vocabulary;       // without the added tokens: the model must not find those
+  Vocabulary model_vocabulary;  // without the added tokens: the model must not find those
   AddedTokens added, added_normalized;
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
@@ -48,7 +48,8 @@ void read_vocabulary(const JsonReader& json, Vocabulary& vocabulary) {
   require(json.json().is_object() && !json.json().empty(), "'", json.path(), "' is not an object with tokens.");
   for (const auto& [piece, id] : json.json().items()) {
     // The place in the file is written only for an error: vocabularies are large.
-    if (!id.is_number_integer()) fail(ErrorKind::kInvalid, str("'", json.path(), "['", excerpt(piece), "']' is not an integer."));
+    if (!id.is_number_integer())
+      fail(ErrorKind::kInvalid, str("'", json.path(), "['", excerpt(piece), "']' is not an integer."));
     vocabulary.add(piece, id.is_number_unsigned() && id.get<uint64_t>() > INT64_MAX ? -1 : id.get<int64_t>());
   }
 }
@@ -56,7 +57,9 @@ void read_vocabulary(const JsonReader& json, Vocabulary& vocabulary) {
 Merges read_merges(const JsonReader& json) {
   Merges merges;
   merges.reserve(json.array_size());
-  const auto no_pair = [&](size_t i) { fail(ErrorKind::kInvalid, str("'", json.path(), "[", i, "]' is not a pair of tokens.")); };
+  const auto no_pair = [&](size_t i) {
+    fail(ErrorKind::kInvalid, str("'", json.path(), "[", i, "]' is not a pair of tokens."));
+  };
   for (size_t i = 0; i < json.array_size(); ++i) {
     const Json& entry = json.json()[i];
     if (entry.is_array()) {  // ["a", "b"]
@@ -104,7 +107,10 @@ std::unique_ptr<Model> read_model(const JsonReader& json, Vocabulary& vocabulary
   std::string type = json.string_or("type", "");
   if (type.empty()) {  // older files do not say
     const bool scores = json.at("vocab").json().is_array();
-    type = scores ? "Unigram" : json.has("merges") ? "BPE" : json.has("continuing_subword_prefix") ? "WordPiece" : "WordLevel";
+    type = scores                                  ? "Unigram"
+           : json.has("merges")                    ? "BPE"
+           : json.has("continuing_subword_prefix") ? "WordPiece"
+                                                   : "WordLevel";
   }
   if (type == "Unigram") return read_unigram(json, vocabulary);
   if (type != "BPE" && type != "WordPiece" && type != "WordLevel") json.unsupported("model");

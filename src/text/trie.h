@@ -27,9 +27,9 @@ class Trie {
   Found longest(std::string_view text) const;
 
  private:
-  std::unordered_map<uint64_t, int32_t> edges_;     // node << 8 | byte: a table per node would be mostly empty
+  std::unordered_map<uint64_t, int32_t> edges_;  // node << 8 | byte: a table per node would be mostly empty
   std::vector<int32_t> values_ = {kNone};
-  int32_t first_[256] = {};                         // the root's edges; 0 where there is none
+  int32_t first_[256] = {};  // the root's edges; 0 where there is none
 };
 
 }  // namespace rlx::text

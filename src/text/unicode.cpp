@@ -82,14 +82,16 @@ bool is_numeric(char32_t c) {
 }
 
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c < 0x80)
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
   const auto k = category(c);
   return k >= UTF8PROC_CATEGORY_PC && k <= UTF8PROC_CATEGORY_PO;
 }
 
 bool is_other(char32_t c) {
   const auto k = category(c);
-  return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_CO || k == UTF8PROC_CATEGORY_CS;
+  return k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CF || k == UTF8PROC_CATEGORY_CO ||
+         k == UTF8PROC_CATEGORY_CS;
 }
 
 bool is_letter(char32_t c) {
@@ -116,9 +118,9 @@ std::string normalize(std::string_view text, Form form) {
   options |= form == Form::kNfc || form == Form::kNfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
   if (form == Form::kNfkc || form == Form::kNfkd) options |= UTF8PROC_COMPAT;
   utf8proc_uint8_t* result = nullptr;
-  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                             static_cast<utf8proc_ssize_t>(text.size()), &result,
-                                             static_cast<utf8proc_option_t>(options));
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &result, static_cast<utf8proc_option_t>(options));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
   if (size < 0) fail(ErrorKind::kInvalid, str("Text cannot be normalized: ", utf8proc_errmsg(size), "."));
   return {reinterpret_cast<const char*>(result), static_cast<size_t>(size)};
@@ -193,7 +195,9 @@ size_t grapheme_size(std::string_view text) {
   while (pos < text.size()) {
     size_t end = pos;
     const char32_t next = next_character(text, end);
-    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last), static_cast<utf8proc_int32_t>(next), &state)) break;
+    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last), static_cast<utf8proc_int32_t>(next),
+                                         &state))
+      break;
     last = next;
     pos = end;
   }

@@ -35,12 +35,12 @@ bool is_valid_utf8(std::string_view text);
 enum class Invalid { kPerCharacter, kPerByte };  // one U+FFFD for each start of a character, or for each byte
 std::string to_valid_utf8(std::string_view text, Invalid rule = Invalid::kPerCharacter);
 
-bool is_white_space(char32_t c);   // Unicode's White_Space
-bool is_numeric(char32_t c);       // N*
-bool is_punctuation(char32_t c);   // P* or ASCII punctuation: what BERT splits at
-bool is_other(char32_t c);         // C*, assigned: control, format, private
-bool is_letter(char32_t c);        // L*
-bool is_mark(char32_t c);          // M*
+bool is_white_space(char32_t c);      // Unicode's White_Space
+bool is_numeric(char32_t c);          // N*
+bool is_punctuation(char32_t c);      // P* or ASCII punctuation: what BERT splits at
+bool is_other(char32_t c);            // C*, assigned: control, format, private
+bool is_letter(char32_t c);           // L*
+bool is_mark(char32_t c);             // M*
 bool is_nonspacing_mark(char32_t c);  // Mn
 bool is_cjk_ideograph(char32_t c);    // BERT's list
 
@@ -49,7 +49,7 @@ std::string normalize(std::string_view text, Form form);
 std::string lower(std::string_view text);
 std::string upper(std::string_view text);
 
-std::string_view strip_left(std::string_view text);   // white space of Unicode
+std::string_view strip_left(std::string_view text);  // white space of Unicode
 std::string_view strip_right(std::string_view text);
 inline std::string_view strip(std::string_view text) { return strip_left(strip_right(text)); }
 

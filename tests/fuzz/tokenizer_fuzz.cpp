@@ -1,5 +1,5 @@
-// Any bytes as a tokenizer.json and a text, as a chat template, and as a text for tokenizers that are there: an answer or rlx::Error, nothing
-// else. The first byte says which; a zero byte parts file and text.
+// Any bytes as a tokenizer.json and a text, as a chat template, and as a text for tokenizers that are there: an answer
+// or rlx::Error, nothing else. The first byte says which; a zero byte parts file and text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -47,7 +47,8 @@ rlx::GgufVocabulary vocabulary(std::string model) {
   v.types = {2, 3, 3, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1};
   v.bos = 1, v.eos = 2, v.unk = 0, v.sep = 2, v.pad = 0;
   for (int b = 0; b < 256; ++b) {
-    const std::string piece = v.model == "gpt2" ? rlx::text::bytes_as_characters(std::string(1, static_cast<char>(b))) : rlx::text::byte_piece(static_cast<uint8_t>(b));
+    const std::string piece = v.model == "gpt2" ? rlx::text::bytes_as_characters(std::string(1, static_cast<char>(b)))
+                                                : rlx::text::byte_piece(static_cast<uint8_t>(b));
     if (v.model == "gpt2" && piece == "é") continue;
     v.tokens.push_back(piece);
     v.types.push_back(v.model == "gpt2" ? 1 : 6);
@@ -62,19 +63,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
   const size_t zero = input.find('\0');
-  const std::string_view first = input.substr(0, zero), second = zero == std::string_view::npos ? "" : input.substr(zero + 1);
+  const std::string_view first = input.substr(0, zero),
+                         second = zero == std::string_view::npos ? "" : input.substr(zero + 1);
   try {
     switch (data[0] % 3) {
-      case 0: encode_all(rlx::Tokenizer::from_json(first), second.empty() ? "Hello, wörld 12 <s>\n" : second, false); break;
+      case 0:
+        encode_all(rlx::Tokenizer::from_json(first), second.empty() ? "Hello, wörld 12 <s>\n" : second, false);
+        break;
       case 1: {
         const rlx::ChatTemplate chat(first);
-        chat.render({{"system", "s"}, {"user", std::string(second)}}, {.add_generation_prompt = true, .bos_token = "<s>", .now = 1});
+        chat.render({{"system", "s"}, {"user", std::string(second)}},
+                    {.add_generation_prompt = true, .bos_token = "<s>", .now = 1});
         break;
       }
       default: {
         static const std::vector<rlx::Tokenizer> kTokenizers = [] {
           std::vector<rlx::Tokenizer> all;
-          for (const char* model : {"gpt2", "llama", "t5", "bert"}) all.push_back(rlx::Tokenizer::from_gguf(vocabulary(model)));
+          for (const char* model : {"gpt2", "llama", "t5", "bert"})
+            all.push_back(rlx::Tokenizer::from_gguf(vocabulary(model)));
           return all;
         }();
         for (size_t i = 0; i < kTokenizers.size(); ++i) encode_all(kTokenizers[i], input, i == 0);

@@ -25,7 +25,8 @@ TEST(StreamDecoder, GivesWholeCharactersOnly) {
 
 TEST(StreamDecoder, EverySequenceOfBytesIsWhatDecodeGives) {
   const Tokenizer t = Tokenizer::from_gguf(test::byte_level_vocabulary());
-  const uint8_t kBytes[] = {'a', 0x80, 0xBF, 0xC3, 0xA9, 0xE2, 0x82, 0xAC, 0xF0, 0x9F, 0x98, 0xED, 0xA0, 0xF4, 0x90, 0xFF};
+  const uint8_t kBytes[] = {'a',  0x80, 0xBF, 0xC3, 0xA9, 0xE2, 0x82, 0xAC,
+                            0xF0, 0x9F, 0x98, 0xED, 0xA0, 0xF4, 0x90, 0xFF};
   for (size_t n = 0; n < 16 * 16 * 16 * 16; ++n) {  // all sequences of four of them
     std::vector<int32_t> ids;
     std::string bytes;
@@ -46,8 +47,8 @@ TEST(StreamDecoder, ASpaceBelongsToTheTextThatFollowsAPrompt) {
   const Tokenizer t = Tokenizer::from_gguf(test::sentence_piece_vocabulary());
   const std::vector<int32_t> ids = t.encode("hello");
   StreamDecoder fresh(t), after(t, ids);
-  EXPECT_EQ(fresh.push(ids[0]), "h");
-  EXPECT_EQ(after.push(ids[0]), " h");
+  EXPECT_EQ(fresh.push(ids[0]), "hello");
+  EXPECT_EQ(after.push(ids[0]), " hello");
 }
 
 TEST(StreamDecoder, BytesOfSentencePieceWaitForTheirCharacter) {

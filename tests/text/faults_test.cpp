@@ -52,7 +52,8 @@ TEST(TokenizerFaults, FlippedBytesNeverEndTheProcess) {
 
 // Every value of the file replaced by values of other types.
 void replace_each(const Json& whole, const Json::json_pointer& at, const Json& value) {
-  for (const Json& other : {Json(), Json(true), Json(-1), Json(1e300), Json(INT64_MAX), Json(UINT64_MAX), Json("\u00e9"), Json::array(), Json::array({1}), Json::object()}) {
+  for (const Json& other : {Json(), Json(true), Json(-1), Json(1e300), Json(INT64_MAX), Json(UINT64_MAX),
+                            Json("\u00e9"), Json::array(), Json::array({1}), Json::object()}) {
     Json changed = whole;
     changed[at] = other;
     try {
@@ -78,12 +79,20 @@ TEST(TokenizerFaults, Sentences) {
   EXPECT_NE(message_of("[]").find("not a JSON object"), std::string::npos);
   EXPECT_NE(message_of("{}").find("has no 'model'"), std::string::npos);
   EXPECT_NE(message_of(R"({"model": {"type": "BPE"}})").find("has no 'vocab'"), std::string::npos);
-  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {}, "merges": []}})").find("not an object with tokens"), std::string::npos);
-  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}})").find("is not below"), std::string::npos);
-  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})").find("does not have"), std::string::npos);
+  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {}, "merges": []}})").find("not an object with tokens"),
+            std::string::npos);
+  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}})").find("is not below"),
+            std::string::npos);
+  EXPECT_NE(message_of(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})").find("does not have"),
+            std::string::npos);
   EXPECT_NE(message_of(R"({"model": {"type": "Magic"}})").find("not one that rlx knows"), std::string::npos);
-  EXPECT_NE(message_of(R"({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}})").find("unk_id"), std::string::npos);
-  EXPECT_NE(message_of(R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}, "model": {}})").find("regular expression"), std::string::npos);
+  EXPECT_NE(message_of(R"({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}})").find("unk_id"),
+            std::string::npos);
+  EXPECT_NE(
+      message_of(
+          R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}, "model": {}})")
+          .find("regular expression"),
+      std::string::npos);
 }
 
 TEST(TokenizerFaults, GgufSentences) {

@@ -40,13 +40,14 @@ def charsmap(entries):
         for byte in key.encode():
             node = node.setdefault(byte, {})
         node["value"] = offsets[target]
-    units, used = {0: 0}, {0}
+    units, used, bases = {0: 0}, {0}, set()
 
     def place(node, at):
         labels = [0] * ("value" in node) + sorted(k for k in node if k != "value")
         base = 1
-        while any((base ^ label) in used for label in labels) or (at ^ base) >= 1 << 21:
+        while base in bases or any((base ^ label) in used for label in labels):  # a label alone says whose child a unit is
             base += 1
+        bases.add(base)
         for label in labels:
             used.add(base ^ label)
         units[at] = units.get(at, 0) | (at ^ base) << 10 | (("value" in node) << 8)

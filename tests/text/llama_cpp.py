@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import tempfile
+import unicodedata
 
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
@@ -24,9 +25,12 @@ PEERS = os.path.join(hf.ROOT, ".peers")
 # One name for each row of src/text/gguf_patterns.cpp.
 PRES = ["default", "llama-bpe", "dbrx", "glm4", "jais-2", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon", "starcoder", "gpt-2", "roberta-bpe",
         "qwen2", "qwen35", "minicpm5", "seed-coder", "bailingmoe", "bloom", "viking", "tekken", "gpt-4o", "superbpe", "chameleon"]
-# Where llama.cpp's own splitter differs from the pattern that it is given (std::regex on bytes, classes folded to one letter):
-# these follow the pattern, and are compared on plain text.
-PLAIN_ONLY = {}
+
+
+def decomposes_alike(text):
+    """llama.cpp's BERT keeps the first part alone of a decomposed character and drops all marks; BERT itself, and ours, do not."""
+    return not any(unicodedata.category(c) in ("Mc", "Me") or len([d for d in unicodedata.normalize("NFD", c) if unicodedata.category(d) != "Mn"]) > 1
+                   for c in unicodedata.normalize("NFD", text) + text)
 
 
 def smollm2():
@@ -109,7 +113,8 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     if not os.path.isdir(os.path.join(PEERS, "node_modules")):
-        raise SystemExit(f"{PEERS} has no node_modules; ./dev setup installs node-llama-cpp there.")
+        print(f"skipped: {PEERS} has no node_modules; ./dev setup installs node-llama-cpp there, with Node 20.")
+        raise SystemExit(77)
     print(f"{len(HARD)} hard strings, {arguments.random} random ones of seed {arguments.seed}")
     tool, checks = Tool(arguments.tool), Checks()
     peer = Tool("node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "llama_tokens.mjs"), PEERS)
@@ -126,6 +131,8 @@ def main():
             checks.equal(tool.must(ends=True)["ids"], sorted(peer.must(ends=True)["ids"]), f"{name}: ends")
             reference = hugging_face(meta) if everything else None
             for text in HARD + (strings if everything else strings[index % 8::8]):
+                if name == "bert" and not decomposes_alike(text):
+                    continue
                 for special in (True, False):
                     ids = tool.ask(text=text, parse_special=special).get("ids")
                     checks.equal(ids, peer.ask(text=text, special=special).get("ids"), f"{name}: encode {text!r} special={special}")

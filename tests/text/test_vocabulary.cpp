@@ -12,7 +12,8 @@ GgufVocabulary byte_level_vocabulary() {
   v.pre = "gpt-2";
   for (int b = 0; b < 256; ++b) v.tokens.push_back(text::bytes_as_characters(std::string(1, static_cast<char>(b))));
   v.merges = {"h e", "l l", "he ll", "hell o", "Ġ w", "a a", "aa aa"};
-  for (const char* piece : {"he", "ll", "hell", "hello", "Ġw", "aa", "aaaa", "<|im_start|>", "<|im_end|>", "<user>"}) v.tokens.push_back(piece);
+  for (const char* piece : {"he", "ll", "hell", "hello", "Ġw", "aa", "aaaa", "<|im_start|>", "<|im_end|>", "<user>"})
+    v.tokens.push_back(piece);
   v.types.assign(v.tokens.size(), 1);
   v.types[v.tokens.size() - 3] = v.types[v.tokens.size() - 2] = 3;
   v.types.back() = 4;

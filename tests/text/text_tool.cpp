@@ -1,4 +1,5 @@
-// What the Python tests drive: a JSON request per line in, a JSON answer per line out. An rlx::Error is {"error": sentence}.
+// What the Python tests drive: a JSON request per line in, a JSON answer per line out. An rlx::Error is {"error":
+// sentence}.
 //   {"load": "tokenizer.json", "config": "tokenizer_config.json"}   {"load_gguf": "vocabulary.json"} (gguf_reader.py's)
 //   {"text": "…", "parse_special": true, "add_special": false}      {"hex": "ff41"}: text that is not UTF-8
 //   {"decode": [1, 2], "skip_special": false}                       {"stream": [1, 2], "context": []}: {"pieces": […]}
@@ -44,12 +45,15 @@ rlx::GgufVocabulary read_vocabulary(const Json& json) {
   const auto id = [&](const char* key, std::optional<int32_t>& field) {
     if (json.contains(key)) field = json[key].get<int32_t>();
   };
-  id("bos", v.bos), id("eos", v.eos), id("eot", v.eot), id("eom", v.eom), id("unk", v.unk), id("sep", v.sep), id("pad", v.pad), id("mask", v.mask);
+  id("bos", v.bos), id("eos", v.eos), id("eot", v.eot), id("eom", v.eom), id("unk", v.unk), id("sep", v.sep),
+      id("pad", v.pad), id("mask", v.mask);
   const auto flag = [&](const char* key, std::optional<bool>& field) {
     if (json.contains(key)) field = json[key].get<bool>();
   };
-  flag("add_bos", v.add_bos), flag("add_eos", v.add_eos), flag("add_sep", v.add_sep), flag("add_space_prefix", v.add_space_prefix);
-  flag("remove_extra_whitespaces", v.remove_extra_whitespaces), flag("lowercase", v.lowercase), flag("strip_accents", v.strip_accents);
+  flag("add_bos", v.add_bos), flag("add_eos", v.add_eos), flag("add_sep", v.add_sep),
+      flag("add_space_prefix", v.add_space_prefix);
+  flag("remove_extra_whitespaces", v.remove_extra_whitespaces), flag("lowercase", v.lowercase),
+      flag("strip_accents", v.strip_accents);
   return v;
 }
 
@@ -61,7 +65,8 @@ std::string render(const Json& request) {
   options.eos_token = o.value("eos_token", "");
   options.now = o.value("now", int64_t{0});
   if (o.contains("variables")) options.variables_json = o["variables"].dump();
-  return rlx::ChatTemplate(request.at("template").get<std::string>()).render_json(request.at("messages").dump(), options);
+  return rlx::ChatTemplate(request.at("template").get<std::string>())
+      .render_json(request.at("messages").dump(), options);
 }
 
 Json answer(const Json& request, std::optional<rlx::Tokenizer>& tokenizer) {
@@ -70,7 +75,8 @@ Json answer(const Json& request, std::optional<rlx::Tokenizer>& tokenizer) {
     const auto start = std::chrono::steady_clock::now();
     tokenizer.reset();
     if (request.contains("load"))
-      tokenizer = rlx::Tokenizer::from_json(read_file(request["load"]), request.contains("config") ? read_file(request["config"]) : "");
+      tokenizer = rlx::Tokenizer::from_json(read_file(request["load"]),
+                                            request.contains("config") ? read_file(request["config"]) : "");
     else
       tokenizer = rlx::Tokenizer::from_gguf(read_vocabulary(Json::parse(read_file(request["load_gguf"]))));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -93,7 +99,10 @@ Json answer(const Json& request, std::optional<rlx::Tokenizer>& tokenizer) {
     Json ids = Json::array();
     for (int32_t id = 0; id < tokenizer->size(); ++id)
       if (tokenizer->is_end(id)) ids.push_back(id);
-    return {{"ids", ids}, {"bos", tokenizer->bos().value_or(-1)}, {"eos", tokenizer->eos().value_or(-1)}, {"adds_bos", tokenizer->adds_bos()}};
+    return {{"ids", ids},
+            {"bos", tokenizer->bos().value_or(-1)},
+            {"eos", tokenizer->eos().value_or(-1)},
+            {"adds_bos", tokenizer->adds_bos()}};
   }
   const std::string text = request.contains("hex") ? from_hex(request["hex"]) : request.at("text").get<std::string>();
   const auto start = std::chrono::steady_clock::now();

@@ -32,7 +32,8 @@ Value attribute_path(const Interpreter& in, Value value, std::string_view path, 
 
 Arguments without_first(const Arguments& args, size_t count) {
   Arguments rest = args;
-  rest.values.erase(rest.values.begin(), rest.values.begin() + static_cast<ptrdiff_t>(std::min(count, rest.values.size())));
+  rest.values.erase(rest.values.begin(),
+                    rest.values.begin() + static_cast<ptrdiff_t>(std::min(count, rest.values.size())));
   return rest;
 }
 
@@ -90,7 +91,9 @@ Value sorted(Interpreter& in, const Value& value, const Arguments& args) {
     keys.emplace_back(std::move(key), i);
   }
   in.charge(keys.size() * 64);
-  std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) { return reverse ? less(b.first, a.first) : less(a.first, b.first); });
+  std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
+    return reverse ? less(b.first, a.first) : less(a.first, b.first);
+  });
   std::vector<Value> out;
   for (const auto& [key, i] : keys) out.push_back(items[i]);
   return in.checked(std::move(out));
@@ -106,7 +109,9 @@ Value dict_sorted(Interpreter& in, const Value& value, const Arguments& args) {
     const Value& k = item.list()->items[by_value ? 1 : 0];
     return k.string() != nullptr && !exact ? Value(text::lower(*k.string())) : k;
   };
-  std::stable_sort(items.begin(), items.end(), [&](const Value& a, const Value& b) { return reverse ? less(key(b), key(a)) : less(key(a), key(b)); });
+  std::stable_sort(items.begin(), items.end(), [&](const Value& a, const Value& b) {
+    return reverse ? less(key(b), key(a)) : less(key(a), key(b));
+  });
   return in.checked(std::move(items));
 }
 
@@ -137,13 +142,15 @@ Value indent_filter(const Value& value, const Arguments& args) {
     require(count >= 0 && count <= 1000, "The filter 'indent' gets a width of ", count, ".");
     by.assign(static_cast<size_t>(count), ' ');
   }
-  return indent(as_string(value, "indent"), by, args.get(1, "first", false).truth(), args.get(2, "blank", false).truth());
+  return indent(as_string(value, "indent"), by, args.get(1, "first", false).truth(),
+                args.get(2, "blank", false).truth());
 }
 
 Value to_integer(const Value& value, const Arguments& args) {
   const int64_t otherwise = args.integer(0, "default", 0);
   if (value.is_integer()) return value.integer();
-  if (const double* d = value.get<double>()) return std::isfinite(*d) && std::fabs(*d) < 9e18 ? static_cast<int64_t>(*d) : otherwise;
+  if (const double* d = value.get<double>())
+    return std::isfinite(*d) && std::fabs(*d) < 9e18 ? static_cast<int64_t>(*d) : otherwise;
   if (value.string() == nullptr) return otherwise;
   const std::string_view text = text::strip(*value.string());
   double number = 0;
@@ -151,7 +158,8 @@ Value to_integer(const Value& value, const Arguments& args) {
   const char* end = text.data() + text.size();
   const char* start = text.starts_with('+') ? text.data() + 1 : text.data();
   if (auto r = std::from_chars(start, end, whole); r.ec == std::errc() && r.ptr == end && !text.empty()) return whole;
-  if (auto r = std::from_chars(start, end, number); r.ec == std::errc() && r.ptr == end && std::fabs(number) < 9e18) return static_cast<int64_t>(number);
+  if (auto r = std::from_chars(start, end, number); r.ec == std::errc() && r.ptr == end && std::fabs(number) < 9e18)
+    return static_cast<int64_t>(number);
   return otherwise;
 }
 
@@ -186,8 +194,12 @@ Value extreme(Interpreter& in, const Value& value, bool largest) {
 Value rounded(const Value& value, const Arguments& args) {
   require(value.is_number(), "The filter 'round' gets a value of type ", value.type_name(), ".");
   const std::string method = args.string(1, "method", "common");
-  const double scale = std::pow(10.0, static_cast<double>(args.integer(0, "precision", 0))), scaled = value.number() * scale;
-  return (method == "ceil" ? std::ceil(scaled) : method == "floor" ? std::floor(scaled) : std::nearbyint(scaled)) / scale;
+  const double scale = std::pow(10.0, static_cast<double>(args.integer(0, "precision", 0))),
+               scaled = value.number() * scale;
+  return (method == "ceil"    ? std::ceil(scaled)
+          : method == "floor" ? std::floor(scaled)
+                              : std::nearbyint(scaled)) /
+         scale;
 }
 
 Value unique(Interpreter& in, const Value& value) {
@@ -196,7 +208,8 @@ Value unique(Interpreter& in, const Value& value) {
     in.charge(out.size() * 8);
     const auto folded = [](const Value& v) { return v.string() != nullptr ? Value(text::lower(*v.string())) : v; };
     const Value key = folded(item);
-    if (std::none_of(out.begin(), out.end(), [&](const Value& v) { return equal(folded(v), key); })) out.push_back(item);
+    if (std::none_of(out.begin(), out.end(), [&](const Value& v) { return equal(folded(v), key); }))
+      out.push_back(item);
   }
   return in.checked(std::move(out));
 }
@@ -224,7 +237,8 @@ Value sum(Interpreter& in, const Value& value, const Arguments& args) {
   for (const Value& item : in.iterate(value)) {
     const Value number = path.empty() ? item : attribute_path(in, item, path);
     require(number.is_number(), "The filter 'sum' gets a value of type ", number.type_name(), ".");
-    is_whole = is_whole && number.is_integer() && !__builtin_add_overflow(whole, number.is_integer() ? number.integer() : 0, &whole);
+    is_whole = is_whole && number.is_integer() &&
+               !__builtin_add_overflow(whole, number.is_integer() ? number.integer() : 0, &whole);
     total += number.number();
   }
   return is_whole ? Value(whole) : Value(total);
@@ -238,7 +252,9 @@ Value Interpreter::call_filter(const std::string& name, Value value, const Argum
     const bool missing = value.is_undefined() || (args.get(1, "boolean", false).truth() && !value.truth());
     return missing ? args.get(0, "default_value", "") : value;
   }
-  if (name == "tojson") return checked(value.json(static_cast<int>(std::min<int64_t>(args.integer(1, "indent", -1), 40)), args.get(3, "sort_keys", false).truth()));
+  if (name == "tojson")
+    return checked(value.json(static_cast<int>(std::min<int64_t>(args.integer(1, "indent", -1), 40)),
+                              args.get(3, "sort_keys", false).truth()));
   if (name == "length" || name == "count") return length(value);
   if (name == "items") return value.is_undefined() ? checked(std::vector<Value>{}) : call_method(value, "items", {});
   if (name == "join") return join(*this, value, args);
@@ -281,7 +297,8 @@ Value Interpreter::call_filter(const std::string& name, Value value, const Argum
   }
   // Jinja's own filters on text take any value as its text.
   if (name == "trim") return call_method(value.text(), "strip", args);
-  if (name == "upper" || name == "lower" || name == "title" || name == "capitalize") return call_method(value.text(), name, {});
+  if (name == "upper" || name == "lower" || name == "title" || name == "capitalize")
+    return call_method(value.text(), name, {});
   if (name == "replace") return call_method(value.text(), "replace", args);
   if (name == "escape" || name == "e") return checked(escape_html(value.text()));
   fail(ErrorKind::kInvalid, str("The filter '", name, "' is not one that rlx knows."));
@@ -311,7 +328,8 @@ bool Interpreter::call_test(const std::string& name, const Value& value, const A
   if (name == "even") return whole() % 2 == 0;
   if (name == "divisibleby") {
     const Value by = argument();
-    require(by.is_integer() && by.integer() != 0 && by.integer() != -1, "The test 'divisibleby' gets no number to divide by.");
+    require(by.is_integer() && by.integer() != 0 && by.integer() != -1,
+            "The test 'divisibleby' gets no number to divide by.");
     return whole() % by.integer() == 0;
   }
   if (name == "lower") return value.text() == text::lower(value.text()) && value.text() != text::upper(value.text());

@@ -41,7 +41,8 @@ namespace {
 
 Value range(Interpreter& in, const Arguments& args) {
   const int64_t first = args.integer(0, "start", 0);
-  const int64_t start = args.size() > 1 ? first : 0, stop = args.size() > 1 ? args.integer(1, "stop", 0) : first, step = args.integer(2, "step", 1);
+  const int64_t start = args.size() > 1 ? first : 0, stop = args.size() > 1 ? args.integer(1, "stop", 0) : first,
+                step = args.integer(2, "step", 1);
   require(step != 0, "The step of a range is zero.");
   constexpr size_t kMost = 100'000;
   std::vector<Value> items;
@@ -99,7 +100,8 @@ std::vector<Value> split_words(std::string_view text, int64_t most) {
   std::vector<Value> parts;
   for (text = text::strip_left(text); !text.empty(); text = text::strip_left(text)) {
     size_t end = 0;
-    while (end < text.size() && !text::is_white_space(text::first_character(text.substr(end)).code)) end += text::first_character(text.substr(end)).size;
+    while (end < text.size() && !text::is_white_space(text::first_character(text.substr(end)).code))
+      end += text::first_character(text.substr(end)).size;
     if (most >= 0 && static_cast<int64_t>(parts.size()) == most) end = text.size();
     parts.push_back(std::string(text.substr(0, end)));
     text.remove_prefix(end);
@@ -159,9 +161,11 @@ std::string replace_some(std::string_view text, std::string_view from, std::stri
 
 bool matches_any(const Arguments& args, auto&& matches) {  // a string, or a list of them
   const Value* what = args.find(0, "prefix");
-  require(what != nullptr && (what->string() != nullptr || what->list() != nullptr), "The argument 'prefix' is not a string.");
+  require(what != nullptr && (what->string() != nullptr || what->list() != nullptr),
+          "The argument 'prefix' is not a string.");
   if (what->string() != nullptr) return matches(*what->string());
-  return std::any_of(what->list()->items.begin(), what->list()->items.end(), [&](const Value& v) { return v.string() != nullptr && matches(*v.string()); });
+  return std::any_of(what->list()->items.begin(), what->list()->items.end(),
+                     [&](const Value& v) { return v.string() != nullptr && matches(*v.string()); });
 }
 
 bool all_characters(std::string_view text, auto&& is) {
@@ -185,7 +189,8 @@ std::string capitals(std::string_view source, bool every_word) {
 
 Value string_method(Interpreter& in, const std::string& s, const std::string& name, const Arguments& args) {
   in.charge(s.size());
-  if (name == "strip" || name == "lstrip" || name == "rstrip") return strip_method(s, name != "rstrip", name != "lstrip", args);
+  if (name == "strip" || name == "lstrip" || name == "rstrip")
+    return strip_method(s, name != "rstrip", name != "lstrip", args);
   if (name == "split") return in.checked(split_method(s, args, false));
   if (name == "rsplit") return in.checked(split_method(s, args, true));
   if (name == "splitlines") return in.checked(split_lines(s));
@@ -195,8 +200,10 @@ Value string_method(Interpreter& in, const std::string& s, const std::string& na
   if (name == "lower") return text::lower(s);
   if (name == "title") return capitals(s, true);
   if (name == "capitalize") return capitals(s, false);
-  if (name == "removeprefix") return s.starts_with(args.string(0, "prefix")) ? s.substr(args.string(0, "prefix").size()) : s;
-  if (name == "removesuffix") return s.ends_with(args.string(0, "suffix")) ? s.substr(0, s.size() - args.string(0, "suffix").size()) : s;
+  if (name == "removeprefix")
+    return s.starts_with(args.string(0, "prefix")) ? s.substr(args.string(0, "prefix").size()) : s;
+  if (name == "removesuffix")
+    return s.ends_with(args.string(0, "suffix")) ? s.substr(0, s.size() - args.string(0, "suffix").size()) : s;
   if (name == "isdigit" || name == "isnumeric") return all_characters(s, text::is_numeric);
   if (name == "isspace") return all_characters(s, text::is_white_space);
   if (name == "isupper") return s == text::upper(s) && s != text::lower(s);
@@ -211,7 +218,8 @@ Value string_method(Interpreter& in, const std::string& s, const std::string& na
   if (name == "find" || name == "rfind" || name == "index") {
     const size_t at = name == "rfind" ? s.rfind(args.string(0, "sub")) : s.find(args.string(0, "sub"));
     require(at != std::string::npos || name != "index", "A string does not have the one that is looked for.");
-    return at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(character_count(std::string_view(s).substr(0, at)));
+    return at == std::string::npos ? int64_t{-1}
+                                   : static_cast<int64_t>(character_count(std::string_view(s).substr(0, at)));
   }
   if (name == "count") {
     const std::string sub = args.string(0, "sub");
@@ -251,7 +259,9 @@ std::vector<Value> dict_items(const Dict& dict) {
 Value dict_method(Interpreter& in, const Value& object, const Dict& d, const std::string& name, const Arguments& args) {
   if (name == "items") return in.checked(dict_items(d));
   if (name == "get") {
-    const Value* found = args.find(0, "key") != nullptr && args.find(0, "key")->string() != nullptr ? d.find(*args.find(0, "key")->string()) : nullptr;
+    const Value* found = args.find(0, "key") != nullptr && args.find(0, "key")->string() != nullptr
+                             ? d.find(*args.find(0, "key")->string())
+                             : nullptr;
     return found != nullptr ? *found : args.get(1, "default", None{});
   }
   if (name == "copy") return object;
@@ -269,7 +279,8 @@ Value Interpreter::make_namespace(const Arguments& args) {
   constexpr size_t kMost = 10'000;
   require(namespaces_.size() < kMost, "The chat template makes more than ", kMost, " namespaces.");
   namespaces_.emplace_back();
-  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr) namespaces_.back() = *from->dict();
+  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr)
+    namespaces_.back() = *from->dict();
   for (const auto& [name, value] : args.named) namespaces_.back().set(name, value);
   return &namespaces_.back();
 }

@@ -15,7 +15,9 @@ constexpr int kDeepestRun = 400;
 // Counts how deep the interpreter is in its own calls: recursive macros must not use up the stack.
 class Interpreter::Deeper {
  public:
-  explicit Deeper(Interpreter& in) : in_(in) { require(++in_.depth_ <= kDeepestRun, "The chat template calls itself too deep."); }
+  explicit Deeper(Interpreter& in) : in_(in) {
+    require(++in_.depth_ <= kDeepestRun, "The chat template calls itself too deep.");
+  }
   ~Deeper() { --in_.depth_; }
   Deeper(const Deeper&) = delete;
 
@@ -79,7 +81,9 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& s) {
     case StmtKind::kFor: return run_for(s);
     case StmtKind::kSet:
     case StmtKind::kSetBlock: run_set(s); break;
-    case StmtKind::kMacro: frames_.back().insert_or_assign(s.macro->name, Value(static_cast<const Macro*>(s.macro.get()))); break;
+    case StmtKind::kMacro:
+      frames_.back().insert_or_assign(s.macro->name, Value(static_cast<const Macro*>(s.macro.get())));
+      break;
     case StmtKind::kFilterBlock: {
       const Value text = run_to_text(s.body);
       out_ += evaluate_filter(*s.expr, &text).text();
@@ -241,7 +245,8 @@ Value Interpreter::evaluate_filter(const Expr& e, const Value* block_text) {
     require(block_text != nullptr, "A filter has no value.");
     return call_filter(e.name, *block_text, arguments(e));
   }
-  Value value = block_text != nullptr && e.args[0]->kind == ExprKind::kFilter ? evaluate_filter(*e.args[0], block_text) : evaluate(*e.args[0]);
+  Value value = block_text != nullptr && e.args[0]->kind == ExprKind::kFilter ? evaluate_filter(*e.args[0], block_text)
+                                                                              : evaluate(*e.args[0]);
   return call_filter(e.name, std::move(value), arguments(e));
 }
 
@@ -251,7 +256,8 @@ Value Interpreter::evaluate_call(const Expr& e) {
     const Value object = evaluate(*callee.args[0]);
     if (Dict* const* space = object.get<Dict*>()) {
       const Value* member = (*space)->find(callee.name);
-      if (member != nullptr && member->get<const Macro*>() != nullptr) return call_macro(**member->get<const Macro*>(), arguments(e));
+      if (member != nullptr && member->get<const Macro*>() != nullptr)
+        return call_macro(**member->get<const Macro*>(), arguments(e));
     }
     return call_method(object, callee.name, arguments(e));
   }
@@ -266,13 +272,15 @@ Value Interpreter::evaluate_call(const Expr& e) {
 }
 
 Value Interpreter::call_macro(const Macro& macro, const Arguments& args) {
-  require(args.size() <= macro.parameters.size(), "The macro '", macro.name, "' takes ", macro.parameters.size(), " arguments, but gets ",
-          args.size(), ".");
+  require(args.size() <= macro.parameters.size(), "The macro '", macro.name, "' takes ", macro.parameters.size(),
+          " arguments, but gets ", args.size(), ".");
   Frame frame;
   for (size_t i = 0; i < macro.parameters.size(); ++i) {
     const auto& [name, otherwise] = macro.parameters[i];
     const Value* given = args.find(i, name);
-    frame.insert_or_assign(name, given != nullptr ? *given : otherwise != nullptr ? evaluate(*otherwise) : Value::undefined(name));
+    frame.insert_or_assign(name, given != nullptr       ? *given
+                                 : otherwise != nullptr ? evaluate(*otherwise)
+                                                        : Value::undefined(name));
   }
   // A macro sees the template's own variables and its arguments.
   std::deque<Frame> inner;
@@ -326,7 +334,8 @@ bool Interpreter::contains(const Value& container, const Value& value) {
     return text->find(*value.string()) != std::string::npos;
   }
   if (const Dict* dict = container.dict()) return value.string() != nullptr && dict->find(*value.string()) != nullptr;
-  if (Dict* const* space = container.get<Dict*>()) return value.string() != nullptr && (*space)->find(*value.string()) != nullptr;
+  if (Dict* const* space = container.get<Dict*>())
+    return value.string() != nullptr && (*space)->find(*value.string()) != nullptr;
   const List* list = container.list();
   if (container.is_undefined()) return false;
   require(list != nullptr, "A value of type ", container.type_name(), " holds no others.");

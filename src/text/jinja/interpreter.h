@@ -18,7 +18,7 @@ struct Arguments {
   size_t size() const { return values.size(); }
   const Value* find(size_t index, std::string_view name) const;  // by place or by name
   Value get(size_t index, std::string_view name, Value otherwise) const;
-  std::string string(size_t index, std::string_view name) const;             // throws where it is no string
+  std::string string(size_t index, std::string_view name) const;  // throws where it is no string
   std::string string(size_t index, std::string_view name, std::string_view otherwise) const;
   int64_t integer(size_t index, std::string_view name, int64_t otherwise) const;
 };
@@ -31,8 +31,8 @@ class Interpreter {
   std::string run(const Body& program);
 
   // What filters, tests and methods need of it.
-  void charge(size_t work);                     // counts steps; throws when there were too many
-  Value checked(std::string text);              // a string of bearable size
+  void charge(size_t work);         // counts steps; throws when there were too many
+  Value checked(std::string text);  // a string of bearable size
   Value checked(std::vector<Value> items);
   Value call_filter(const std::string& name, Value value, const Arguments& args);
   bool call_test(const std::string& name, const Value& value, const Arguments& args);
@@ -62,19 +62,20 @@ class Interpreter {
   Value evaluate_slice(const Expr& expr);
   Value binary(const std::string& op, const Value& a, const Value& b);
   bool contains(const Value& container, const Value& value);
-  Arguments arguments(const Expr& expr);        // all but the first
+  Arguments arguments(const Expr& expr);  // all but the first
   Value call_macro(const Macro& macro, const Arguments& args);
   Value lookup(const std::string& name) const;
 
   int64_t now_;
   std::deque<Frame> frames_;
-  std::deque<Dict> namespaces_;                 // owned here: they may hold themselves
+  std::deque<Dict> namespaces_;  // owned here: they may hold themselves
   std::string out_;
   size_t steps_ = 0;
   int depth_ = 0;
 };
 
-// Functions that every template has: range, namespace, dict, raise_exception, strftime_now. Null: there is none of this name.
+// Functions that every template has: range, namespace, dict, raise_exception, strftime_now. Null: there is none of this
+// name.
 using GlobalFunction = Value (*)(Interpreter&, const Arguments&);
 GlobalFunction find_function(std::string_view name);
 

@@ -8,7 +8,9 @@
 
 namespace rlx::jinja {
 
-void fail_at(int line, std::string_view message) { fail(ErrorKind::kInvalid, str("Line ", line, " of the chat template: ", message)); }
+void fail_at(int line, std::string_view message) {
+  fail(ErrorKind::kInvalid, str("Line ", line, " of the chat template: ", message));
+}
 
 namespace {
 
@@ -33,7 +35,8 @@ class Lexer {
   void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
   void advance(size_t to) {
-    line_ += static_cast<int>(std::count(source_.begin() + static_cast<ptrdiff_t>(pos_), source_.begin() + static_cast<ptrdiff_t>(to), '\n'));
+    line_ += static_cast<int>(
+        std::count(source_.begin() + static_cast<ptrdiff_t>(pos_), source_.begin() + static_cast<ptrdiff_t>(to), '\n'));
     line_starting_ = to > pos_ ? source_[to - 1] == '\n' : line_starting_;
     pos_ = to;
   }
@@ -51,7 +54,9 @@ class Lexer {
     if (!text.empty()) add(TokenKind::kText, std::string(text));
   }
 
-  char sign_at(size_t at) const { return at < source_.size() && (source_[at] == '-' || source_[at] == '+') ? source_[at] : ' '; }
+  char sign_at(size_t at) const {
+    return at < source_.size() && (source_[at] == '-' || source_[at] == '+') ? source_[at] : ' ';
+  }
 
   void text_and_tag() {
     size_t tag = pos_;
@@ -98,7 +103,9 @@ class Lexer {
   // {% raw %} … {% endraw %}: text, whatever stands in it.
   bool raw_block() {
     size_t p = pos_;
-    const auto space = [&] { while (p < source_.size() && (source_[p] == ' ' || source_[p] == '\n' || source_[p] == '\t')) ++p; };
+    const auto space = [&] {
+      while (p < source_.size() && (source_[p] == ' ' || source_[p] == '\n' || source_[p] == '\t')) ++p;
+    };
     const auto word = [&](std::string_view w) {
       space();
       if (std::string_view(source_).substr(p, w.size()) != w) return false;
@@ -136,7 +143,8 @@ class Lexer {
       skip_space();
       if (pos_ >= source_.size()) fail_at(start_line, "A tag has no end.");
       const char sign = sign_at(pos_);
-      if (open.empty() && std::string_view(source_).substr(pos_ + (sign == ' ' ? 0 : 1), 2) == end && !(output && sign == '+')) {
+      if (open.empty() && std::string_view(source_).substr(pos_ + (sign == ' ' ? 0 : 1), 2) == end &&
+          !(output && sign == '+')) {
         add(output ? TokenKind::kOutputEnd : TokenKind::kBlockEnd, "");
         advance(pos_ + (sign == ' ' ? 2 : 3));
         if (!output)
@@ -159,10 +167,13 @@ class Lexer {
     }
     if (is_digit(c)) return number();
     if (c == '"' || c == '\'') return string(c);
-    static constexpr std::array<std::string_view, 26> kOperators = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "*", "/", "%", "~", "(",
-                                                                    ")",  "[",  "]",  "{",  "}",  ">",  "<", "=", ",", ".", ":", "|", ";"};
+    static constexpr std::array<std::string_view, 26> kOperators = {"**", "//", "==", "!=", ">=", "<=", "+", "-", "*",
+                                                                    "/",  "%",  "~",  "(",  ")",  "[",  "]", "{", "}",
+                                                                    ">",  "<",  "=",  ",",  ".",  ":",  "|", ";"};
     const auto found = std::find_if(kOperators.begin(), kOperators.end(), [&](std::string_view op) { return at(op); });
-    if (found == kOperators.end()) fail_at(line_, str("The character '", std::string_view(source_).substr(pos_, text::utf8_size(c)), "' means nothing here."));
+    if (found == kOperators.end())
+      fail_at(line_, str("The character '", std::string_view(source_).substr(pos_, text::utf8_size(c)),
+                         "' means nothing here."));
     if (c == '(' || c == '[' || c == '{') open += c;
     if (c == ')' || c == ']' || c == '}') {
       const char opener = c == ')' ? '(' : c == ']' ? '[' : '{';
@@ -175,7 +186,11 @@ class Lexer {
 
   void number() {
     size_t end = pos_;
-    const auto digits = [&] { while (end < source_.size() && (is_digit(source_[end]) || (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1])))) ++end; };
+    const auto digits = [&] {
+      while (end < source_.size() && (is_digit(source_[end]) ||
+                                      (source_[end] == '_' && end + 1 < source_.size() && is_digit(source_[end + 1]))))
+        ++end;
+    };
     digits();
     bool is_float = false;
     if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
@@ -224,11 +239,15 @@ class Lexer {
       char32_t code = 0;
       for (size_t i = 0; i < digits; ++i) {
         const char c = ++p < source_.size() ? source_[p] : ' ';
-        const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int digit = is_digit(c)            ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
         if (digit < 0) fail_at(line_, "A string has an escape with too few digits.");
         code = code << 4 | static_cast<char32_t>(digit);
       }
-      if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) fail_at(line_, "A string has an escape that is no character.");
+      if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+        fail_at(line_, "A string has an escape that is no character.");
       text::append_utf8(out, code);
     } else if (const size_t at = kLetters.find(letter); at != std::string_view::npos) {
       out += kMeanings[at];

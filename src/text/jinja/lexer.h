@@ -1,5 +1,5 @@
-// A template's source as tokens: text, and what stands in {{ }} and {% %}. White space is trimmed as Hugging Face sets Jinja up:
-// trim_blocks, lstrip_blocks.
+// A template's source as tokens: text, and what stands in {{ }} and {% %}. White space is trimmed as Hugging Face sets
+// Jinja up: trim_blocks, lstrip_blocks.
 #pragma once
 
 #include <string>
@@ -8,7 +8,19 @@
 
 namespace rlx::jinja {
 
-enum class TokenKind { kText, kOutputStart, kOutputEnd, kBlockStart, kBlockEnd, kName, kString, kInteger, kFloat, kOperator, kEnd };
+enum class TokenKind {
+  kText,
+  kOutputStart,
+  kOutputEnd,
+  kBlockStart,
+  kBlockEnd,
+  kName,
+  kString,
+  kInteger,
+  kFloat,
+  kOperator,
+  kEnd
+};
 
 struct Token {
   TokenKind kind;

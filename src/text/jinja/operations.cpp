@@ -11,7 +11,8 @@ namespace {
 [[noreturn]] void fail_operands(std::string_view op, const Value& a, const Value& b) {
   for (const Value* v : {&a, &b})
     if (const Undefined* u = v->get<Undefined>()) fail(ErrorKind::kInvalid, str("'", u->name, "' is undefined."));
-  fail(ErrorKind::kInvalid, str("'", op, "' does not work with values of type ", a.type_name(), " and ", b.type_name(), "."));
+  fail(ErrorKind::kInvalid,
+       str("'", op, "' does not work with values of type ", a.type_name(), " and ", b.type_name(), "."));
 }
 
 void require_no_overflow(bool overflow) { require(!overflow, "A number is too large."); }
@@ -34,7 +35,8 @@ Value integer_operation(const std::string& op, int64_t a, int64_t b) {
                                     : __builtin_mul_overflow(a, b, &result));
     return result;
   }
-  if (op == "**") return b < 0 ? Value(std::pow(static_cast<double>(a), static_cast<double>(b))) : Value(integer_power(a, b));
+  if (op == "**")
+    return b < 0 ? Value(std::pow(static_cast<double>(a), static_cast<double>(b))) : Value(integer_power(a, b));
   require(b != 0, "A number is divided by zero.");
   if (op == "/") return static_cast<double>(a) / static_cast<double>(b);
   require(b != -1 || a != INT64_MIN, "A number is too large.");
@@ -72,7 +74,8 @@ Bounds slice_bounds(int64_t size, const Value* start, const Value* stop, const V
     return std::min(std::max(at, low), high);
   };
   const bool has_start = start != nullptr && !start->is_none(), has_stop = stop != nullptr && !stop->is_none();
-  return {has_start ? bound(number(start, 0)) : (by > 0 ? low : high), has_stop ? bound(number(stop, 0)) : (by > 0 ? high : low), by};
+  return {has_start ? bound(number(start, 0)) : (by > 0 ? low : high),
+          has_stop ? bound(number(stop, 0)) : (by > 0 ? high : low), by};
 }
 
 std::vector<std::string_view> characters(std::string_view text) {
@@ -103,7 +106,8 @@ Value loop_attribute(const Loop& loop, const std::string& name) {
   if (name == "depth") return loop.depth;
   if (name == "depth0") return loop.depth - 1;
   if (name == "previtem") return index > 0 ? loop.items->items[loop.index - 1] : Value::undefined("loop.previtem");
-  if (name == "nextitem") return index + 1 < count ? loop.items->items[loop.index + 1] : Value::undefined("loop.nextitem");
+  if (name == "nextitem")
+    return index + 1 < count ? loop.items->items[loop.index + 1] : Value::undefined("loop.nextitem");
   return Value::undefined("loop." + name);
 }
 
@@ -127,7 +131,8 @@ Value Interpreter::binary(const std::string& op, const Value& a, const Value& b)
     const List* list = many.list();
     if (text != nullptr || list != nullptr) {
       const size_t size = text != nullptr ? text->size() : list->items.size();
-      require(size == 0 || static_cast<uint64_t>(times) <= (size_t{1} << 24) / size, "A text or list is repeated too often.");
+      require(size == 0 || static_cast<uint64_t>(times) <= (size_t{1} << 24) / size,
+              "A text or list is repeated too often.");
       std::string repeated;
       std::vector<Value> items;
       for (int64_t i = 0; i < times && size > 0; ++i) {

@@ -25,7 +25,9 @@ void Dict::set(std::string_view key, Value value) {
     found->second = std::move(value);
 }
 
-static void require_shallow(int depth) { require(depth <= kDeepest, "A value is nested more than ", kDeepest, " deep."); }
+static void require_shallow(int depth) {
+  require(depth <= kDeepest, "A value is nested more than ", kDeepest, " deep.");
+}
 
 Value Value::list(std::vector<Value> items, bool tuple) {
   auto made = std::make_shared<List>();
@@ -97,7 +99,8 @@ std::string repr_of(double number) {
   char digits[64];
   const double size = std::fabs(number);
   const bool plain = number == 0 || (size >= 1e-4 && size < 1e16);  // where Python writes no exponent
-  const auto end = std::to_chars(digits, digits + sizeof(digits), number, plain ? std::chars_format::fixed : std::chars_format::scientific);
+  const auto end = std::to_chars(digits, digits + sizeof(digits), number,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
   std::string out(digits, end.ptr);
   if (plain && out.find('.') == std::string::npos) out += ".0";
   return out;
@@ -133,7 +136,8 @@ std::string Value::repr() const {
   }
   if (const Dict* d = dict()) {
     std::string out = "{";
-    for (const auto& [key, value] : d->entries) out += (out.size() > 1 ? ", " : "") + repr_of(key) + ": " + value.repr();
+    for (const auto& [key, value] : d->entries)
+      out += (out.size() > 1 ? ", " : "") + repr_of(key) + ": " + value.repr();
     return out + "}";
   }
   if (is_undefined()) return "Undefined";
@@ -189,7 +193,9 @@ static void append_json(std::string& out, const Value& value, int indent, bool s
     out += *b ? "true" : "false";
   } else if (value.is_number()) {
     const double* d = value.get<double>();
-    out += d != nullptr && std::isnan(*d) ? "NaN" : d != nullptr && std::isinf(*d) ? (*d < 0 ? "-Infinity" : "Infinity") : value.text();
+    out += d != nullptr && std::isnan(*d)   ? "NaN"
+           : d != nullptr && std::isinf(*d) ? (*d < 0 ? "-Infinity" : "Infinity")
+                                            : value.text();
   } else if (const std::string* s = value.string()) {
     append_json_string(out, *s);
   } else if (const List* l = value.list()) {
@@ -204,7 +210,8 @@ static void append_json(std::string& out, const Value& value, int indent, bool s
   } else if (const Dict* d = value.dict()) {
     std::vector<const std::pair<std::string, Value>*> entries;
     for (const auto& entry : d->entries) entries.push_back(&entry);
-    if (sort_keys) std::sort(entries.begin(), entries.end(), [](const auto* x, const auto* y) { return x->first < y->first; });
+    if (sort_keys)
+      std::sort(entries.begin(), entries.end(), [](const auto* x, const auto* y) { return x->first < y->first; });
     out += '{';
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0) out += comma;
@@ -232,10 +239,12 @@ bool equal(const Value& a, const Value& b) {
   if (a.is_none() || a.is_undefined()) return a.is_none() ? b.is_none() : b.is_undefined();
   if (a.string() != nullptr) return b.string() != nullptr && *a.string() == *b.string();
   if (a.list() != nullptr && b.list() != nullptr)
-    return std::equal(a.list()->items.begin(), a.list()->items.end(), b.list()->items.begin(), b.list()->items.end(), equal);
+    return std::equal(a.list()->items.begin(), a.list()->items.end(), b.list()->items.begin(), b.list()->items.end(),
+                      equal);
   if (a.dict() != nullptr && b.dict() != nullptr) {
     const auto& entries = a.dict()->entries;
-    return entries.size() == b.dict()->entries.size() && std::all_of(entries.begin(), entries.end(), [&](const auto& e) {
+    return entries.size() == b.dict()->entries.size() &&
+           std::all_of(entries.begin(), entries.end(), [&](const auto& e) {
              const Value* other = b.dict()->find(e.first);
              return other != nullptr && equal(e.second, *other);
            });
@@ -248,12 +257,14 @@ bool less(const Value& a, const Value& b) {
     return a.is_integer() && b.is_integer() ? a.integer() < b.integer() : a.number() < b.number();
   if (a.string() != nullptr && b.string() != nullptr) return *a.string() < *b.string();
   if (a.list() != nullptr && b.list() != nullptr)
-    return std::lexicographical_compare(a.list()->items.begin(), a.list()->items.end(), b.list()->items.begin(), b.list()->items.end(), less);
+    return std::lexicographical_compare(a.list()->items.begin(), a.list()->items.end(), b.list()->items.begin(),
+                                        b.list()->items.end(), less);
   fail(ErrorKind::kInvalid, str("Values of type ", a.type_name(), " and ", b.type_name(), " have no order."));
 }
 
 size_t character_count(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace rlx::jinja

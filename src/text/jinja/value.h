@@ -17,7 +17,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct List {
   std::vector<Value> items;
-  int depth = 1;  // of lists in lists: bounded, so that nothing that walks them runs out of stack
+  int depth = 1;       // of lists in lists: bounded, so that nothing that walks them runs out of stack
   bool tuple = false;  // printed with round brackets
 };
 
@@ -44,13 +44,13 @@ struct Function {
 
 class Value {
  public:
-  using Variant = std::variant<Undefined, None, bool, int64_t, double, std::string, std::shared_ptr<const List>, std::shared_ptr<const Dict>,
-                               Dict*, Loop, const Macro*, Function>;  // Dict*: a namespace, which the interpreter owns
+  using Variant = std::variant<Undefined, None, bool, int64_t, double, std::string, std::shared_ptr<const List>,
+                               std::shared_ptr<const Dict>, Dict*, Loop, const Macro*,
+                               Function>;  // Dict*: a namespace, which the interpreter owns
 
   Value() : v_(Undefined{}) {}
   template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, Value>)
-  Value(T&& v) : v_(std::forward<T>(v)) {}
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Value>) Value(T&& v) : v_(std::forward<T>(v)) {}
   Value(const char* text) : v_(std::string(text)) {}
 
   static Value list(std::vector<Value> items, bool tuple = false);  // throws where lists nest too deep
@@ -83,7 +83,8 @@ class Value {
   std::string text() const;  // str(x)
   std::string repr() const;
   std::string_view type_name() const;
-  std::string json(int indent, bool sort_keys) const;  // as Python's json.dumps without escapes for non-ASCII; indent < 0: one line
+  std::string json(int indent,
+                   bool sort_keys) const;  // as Python's json.dumps without escapes for non-ASCII; indent < 0: one line
 
  private:
   Variant v_;
