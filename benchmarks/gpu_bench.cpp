@@ -37,22 +37,35 @@ struct Case {
 
 TensorType f32(Shape shape) { return {std::move(shape), DType::F32}; }
 
-uint32_t next_random(uint32_t& seed) { return seed = seed * 1664525u + 1013904223u; }
+// PCG: rows of a weight do not resemble each other, as they would with a bare linear sequence.
+uint32_t next_random(uint32_t& seed) {
+  const uint32_t state = seed;
+  seed = seed * 747796405u + 2891336453u;
+  const uint32_t word = ((state >> ((state >> 28) + 4)) ^ state) * 277803737u;
+  return (word >> 22) ^ word;
+}
 
-// A packed weight: its name begins with the scheme's number. Any codes, and small scales, so that a chain of products
-// stays finite.
+// A packed weight: its name begins with the scheme's number. Any codes, small scales and a mean of 0, so that a chain
+// of products stays finite.
 void fill_packed(Tensor& t, Scheme scheme, uint32_t& seed) {
   const std::span<uint8_t> bytes = t.mutable_values<uint8_t>();
   for (uint8_t& x : bytes) x = static_cast<uint8_t>(next_random(seed) >> 24);
   const bool large = scheme == Scheme::kGgufQ4K || scheme == Scheme::kGgufQ5K || scheme == Scheme::kGgufQ6K;
   const auto block = static_cast<size_t>(weight_bytes(scheme, large ? 256 : 32, 1));
-  const auto put_half = [&](size_t at) {
+  const auto put_scale = [&](size_t at) {  // 1.2e-4 to 2.4e-4
     bytes[at] = static_cast<uint8_t>(next_random(seed) >> 24);
     bytes[at + 1] = 0x08;
   };
+  const auto put_half = [&](size_t at, uint16_t bits) {
+    bytes[at] = static_cast<uint8_t>(bits);
+    bytes[at + 1] = static_cast<uint8_t>(bits >> 8);
+  };
   for (size_t at = 0; at + block <= bytes.size(); at += block) {
-    put_half(scheme == Scheme::kGgufQ6K ? at + 208 : at);
-    if (scheme == Scheme::kGgufQ4K || scheme == Scheme::kGgufQ5K || scheme == Scheme::kGgufQ4_1) put_half(at + 2);
+    put_scale(scheme == Scheme::kGgufQ6K ? at + 208 : at);
+    // Minima, so that the mean weight is 0: the mean code by the mean scale.
+    if (scheme == Scheme::kGgufQ4K) put_half(at + 2, 0x159d);
+    if (scheme == Scheme::kGgufQ5K) put_half(at + 2, 0x19d0);
+    if (scheme == Scheme::kGgufQ4_1) put_half(at + 2, 0x959d);
   }
 }
 
