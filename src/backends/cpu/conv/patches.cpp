@@ -45,7 +45,7 @@ HWY_INLINE void copy_channels(const float* x, int64_t plane, int64_t at, int64_t
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto written = hn::FirstN(d, static_cast<size_t>(n));
-  if (at >= size || at + (n - 1) * stride < 0) {
+  if (size == 0 || at >= size || at + (n - 1) * stride < 0) {
     for (int64_t c = 0; c < channels; ++c, to += to_channel) masked_store(d, written, hn::Zero(d), to);
     return;
   }
