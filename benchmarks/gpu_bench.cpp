@@ -109,7 +109,7 @@ Ready prepare(const Graph& graph, const Args& args, bool passes) {
   CompileOptions options = CompileOptions::from_environment();
   options.device = args.device;
   options.webgpu.bounds_checks = options.webgpu.check_indices = false;  // as in a release build
-  if (!passes)                           // a chain would become one region, or nothing
+  if (!passes)                                                          // a chain would become one region, or nothing
     for (const passes::Pass& p : passes::pipeline()) options.skip_passes.emplace_back(p.name);
   Ready ready{compile(with_small_outputs(graph), options)};
   set_inputs(ready.exe);

@@ -1,5 +1,5 @@
-// Numbers to the blocks of a GGUF scheme. Scales are found by trying a few and solving for the best in the least squares
-// that weigh large elements more: those are what a product shows.
+// Numbers to the blocks of a GGUF scheme. Scales are found by trying a few and solving for the best in the least
+// squares that weigh large elements more: those are what a product shows.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,7 +53,8 @@ Affine fit_affine(std::span<const float> x, int top) {
     const float inv = (static_cast<float>(top) + 0.1f * static_cast<float>(step)) / (high - low);
     double sw = 0, sq = 0, sqq = 0, sx = 0, sxq = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      const double q = nearest(inv * (x[i] - low), 0, top), wi = static_cast<double>(w[i]), xi = static_cast<double>(x[i]);
+      const double q = nearest(inv * (x[i] - low), 0, top), wi = static_cast<double>(w[i]),
+                   xi = static_cast<double>(x[i]);
       sw += wi, sq += wi * q, sqq += wi * q * q, sx += wi * xi, sxq += wi * xi * q;
     }
     const double d = sw * sqq - sq * sq;

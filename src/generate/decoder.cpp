@@ -28,15 +28,18 @@ std::string gib(int64_t bytes) {
 // Before anything is loaded: weights and caches must fit into the machine, whichever device runs them.
 void require_room(const models::DecoderBuilder& b, int64_t context) {
   int64_t weights = 0, caches = 0;
-  for (const auto& [name, tensor] : b.weights()) weights = checked_add(weights, static_cast<int64_t>(tensor.bytes().size()));
-  for (const Node* state : b.graph().leaves(ops::state)) caches = checked_add(caches, state->results[0].type.size_bytes());
+  for (const auto& [name, tensor] : b.weights())
+    weights = checked_add(weights, static_cast<int64_t>(tensor.bytes().size()));
+  for (const Node* state : b.graph().leaves(ops::state))
+    caches = checked_add(caches, state->results[0].type.size_bytes());
   const int64_t room = host::memory_bytes();
   if (checked_add(weights, caches) <= room) return;
-  const int64_t per_token = std::max<int64_t>(caches / context, 1), fits = weights < room ? (room - weights) / per_token : 0;
-  fail(ErrorKind::kMemory,
-       str("The model needs ", gib(weights + caches), " (weights ", gib(weights), ", ", context, " tokens of context ",
-           gib(caches), "); the machine has ", gib(room), ". ",
-           fits > 0 ? str("A context of ", fits, " tokens would fit.") : "A smaller or more strongly quantised model would fit."));
+  const int64_t per_token = std::max<int64_t>(caches / context, 1),
+                fits = weights < room ? (room - weights) / per_token : 0;
+  fail(ErrorKind::kMemory, str("The model needs ", gib(weights + caches), " (weights ", gib(weights), ", ", context,
+                               " tokens of context ", gib(caches), "); the machine has ", gib(room), ". ",
+                               fits > 0 ? str("A context of ", fits, " tokens would fit.")
+                                        : "A smaller or more strongly quantised model would fit."));
 }
 
 }  // namespace

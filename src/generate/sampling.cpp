@@ -39,8 +39,8 @@ Value sample(Graph& g, Value scores, const SamplingOptions& o) {
     // Tokens that occur twice are scored twice, alike.
     recent = g.state("recent", {{batch, o.penalty_window}, DType::I32});
     const Value old = ops::gather_elements(scores, *recent, {.axis = 1});
-    const Value divided = ops::where(ops::gt(old, number(0)), old / number(o.repetition_penalty),
-                                     old * number(o.repetition_penalty));
+    const Value divided =
+        ops::where(ops::gt(old, number(0)), old / number(o.repetition_penalty), old * number(o.repetition_penalty));
     scores = ops::scatter_elements(scores, *recent, divided - number(o.presence_penalty), {.axis = 1});
   }
   Value token = scores;
@@ -48,8 +48,8 @@ Value sample(Graph& g, Value scores, const SamplingOptions& o) {
     token = ops::argmax(scores, {.axis = 1});
   } else {
     if (o.min_p > 0) {
-      const Value least = ops::reduce_max(scores, {.axes = {1}, .keep_dim = true}) +
-                          number(o.temperature * std::log(o.min_p));
+      const Value least =
+          ops::reduce_max(scores, {.axes = {1}, .keep_dim = true}) + number(o.temperature * std::log(o.min_p));
       scores = ops::where(ops::ge(scores, least), scores, number(kNever));
     }
     token = ops::sample(scores, rng, {.top_k = o.top_k, .top_p = o.top_p, .temperature = o.temperature});
@@ -58,8 +58,8 @@ Value sample(Graph& g, Value scores, const SamplingOptions& o) {
     const Value step = ops::cast(ops::narrow(rng, {.axis = 0, .start = 2, .len = 1}), {.to = DType::I32});
     const Value slot = ops::mod(step, g.constant(Tensor::i32({1}, {static_cast<int32_t>(o.penalty_window)})));
     const Value slots = ops::expand(ops::reshape(slot, {.new_shape = {1, 1}}), {.target_shape = {batch, 1}});
-    g.update(*recent, ops::scatter_elements(*recent, slots, ops::reshape(token, {.new_shape = {batch, 1}}),
-                                            {.axis = 1}));
+    g.update(*recent,
+             ops::scatter_elements(*recent, slots, ops::reshape(token, {.new_shape = {batch, 1}}), {.axis = 1}));
   }
   g.update(rng, rng + g.constant(u32({4}, {0, 0, 1, 0})));
   return token;

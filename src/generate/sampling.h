@@ -13,10 +13,10 @@ class Executable;
 namespace rlx::generate {
 
 struct SamplingOptions {
-  float temperature = 0.8f;  // 0: the likeliest token, always
-  int64_t top_k = 40;        // 0: all
-  float top_p = 0.95f;       // 1: all
-  float min_p = 0.05f;       // of the likeliest token's probability; 0: all
+  float temperature = 0.8f;                            // 0: the likeliest token, always
+  int64_t top_k = 40;                                  // 0: all
+  float top_p = 0.95f;                                 // 1: all
+  float min_p = 0.05f;                                 // of the likeliest token's probability; 0: all
   float repetition_penalty = 1, presence_penalty = 0;  // of tokens among the last `penalty_window`
   int64_t penalty_window = 64;
   uint64_t seed = 0;

@@ -27,8 +27,8 @@ Scorer::Scorer(const models::ModelSource& source, const CompileOptions& options,
 }
 
 std::vector<float> Scorer::surprises(std::span<const int32_t> tokens) {
-  require(static_cast<int64_t>(tokens.size()) <= context(), "The text has ", tokens.size(),
-          " tokens; the context has ", context(), ".");
+  require(static_cast<int64_t>(tokens.size()) <= context(), "The text has ", tokens.size(), " tokens; the context has ",
+          context(), ".");
   std::vector<float> out;
   for (int64_t at = 0; at + 1 < static_cast<int64_t>(tokens.size()); at += kRows) {
     const int64_t rows = std::min(kRows, static_cast<int64_t>(tokens.size()) - 1 - at), size = padded_rows(rows);
@@ -56,7 +56,8 @@ Perplexity perplexity(Scorer& scorer, std::span<const int32_t> tokens, std::opti
   Perplexity out{.pieces = pieces};
   for (int64_t p = 0; p < pieces; ++p) {
     progress("scoring the text", static_cast<double>(p) / static_cast<double>(pieces));
-    const std::span<const int32_t> whole = tokens.subspan(static_cast<size_t>(p * context), static_cast<size_t>(context));
+    const std::span<const int32_t> whole =
+        tokens.subspan(static_cast<size_t>(p * context), static_cast<size_t>(context));
     std::vector<int32_t> piece(whole.begin(), whole.end());
     if (bos) piece[0] = *bos;
     const std::vector<float> surprises = scorer.surprises(piece);

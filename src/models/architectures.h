@@ -9,9 +9,9 @@
 namespace rlx::models {
 
 struct Architecture {
-  std::string_view name;                                                   // of GGUF's general.architecture
-  void (*configure)(const ModelSource& source, DecoderConfig& config);     // null: what all have in common will do
-  Value (*build)(DecoderBuilder& b);                                       // tokens to hidden rows, the last norm applied
+  std::string_view name;                                                // of GGUF's general.architecture
+  void (*configure)(const ModelSource& source, DecoderConfig& config);  // null: what all have in common will do
+  Value (*build)(DecoderBuilder& b);                                    // tokens to hidden rows, the last norm applied
 };
 std::span<const Architecture> architectures();
 // Error(kUnsupported) names those that there are.

@@ -36,7 +36,8 @@ Value DecoderBuilder::param(const std::string& name, const Tensor& data) {
 
 Value DecoderBuilder::weight(const std::string& name) {
   const Weight w = source_.require_weight(name);
-  require(!w.scheme && is_float(w.data.dtype()), source_.path(), ": tensor '", name, "' is packed; plain numbers are expected.");
+  require(!w.scheme && is_float(w.data.dtype()), source_.path(), ": tensor '", name,
+          "' is packed; plain numbers are expected.");
   const Value value = param(name, w.data);
   return w.data.dtype() == DType::F32 ? value : ops::cast(value, {.to = DType::F32});
 }
@@ -73,8 +74,8 @@ Value DecoderBuilder::rms_norm(const Value& x, const std::string& name) {
 
 Value DecoderBuilder::layer_norm(const Value& x, const std::string& name) {
   const Value gamma = weight(name + ".weight");
-  const Value beta = has(name + ".bias") ? weight(name + ".bias")
-                                         : graph_.constant(Tensor(DType::F32, gamma.shape().sizes()));
+  const Value beta =
+      has(name + ".bias") ? weight(name + ".bias") : graph_.constant(Tensor(DType::F32, gamma.shape().sizes()));
   return ops::layer_norm(x, gamma, beta, {.eps = config_.norm_eps});
 }
 
@@ -88,18 +89,15 @@ Value DecoderBuilder::rope(const Value& x, const RopeConfig& rope) {
     tables_.push_back({rope, graph_.constant(made.cos), graph_.constant(made.sin)});
     tables = &tables_.back();
   }
-  return ops::rope(x, tables->cos, tables->sin, positions_,
-                   {.head_dim = config_.head_dim,
-                    .n_rot = rope.dims,
-                    .layout = ops::AttentionLayout::kBsf,
-                    .style = rope.style});
+  return ops::rope(
+      x, tables->cos, tables->sin, positions_,
+      {.head_dim = config_.head_dim, .n_rot = rope.dims, .layout = ops::AttentionLayout::kBsf, .style = rope.style});
 }
 
 Value DecoderBuilder::head_norm(const Value& x, const std::string& name) {
   const Shape flat = x.shape();
   const int64_t width = flat[2].value();
-  const Value heads =
-      ops::reshape(x, {.new_shape = {flat[0], flat[1], width / config_.head_dim, config_.head_dim}});
+  const Value heads = ops::reshape(x, {.new_shape = {flat[0], flat[1], width / config_.head_dim, config_.head_dim}});
   return ops::reshape(rms_norm(heads, name), {.new_shape = {flat[0], flat[1], width}});
 }
 
@@ -130,9 +128,8 @@ Value DecoderBuilder::attention(int64_t layer, const Value& q, const Value& k, c
 
 Value DecoderBuilder::feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation) {
   const Value up = linear(x, prefix + "ffn_up");
-  const Value wide = has(prefix + "ffn_gate.weight")
-                         ? ops::activate(linear(x, prefix + "ffn_gate"), activation) * up
-                         : ops::activate(up, activation);
+  const Value wide = has(prefix + "ffn_gate.weight") ? ops::activate(linear(x, prefix + "ffn_gate"), activation) * up
+                                                     : ops::activate(up, activation);
   return linear(wide, prefix + "ffn_down");
 }
 

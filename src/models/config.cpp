@@ -16,8 +16,8 @@ std::vector<int64_t> per_layer(const ModelSource& source, std::string_view key, 
   std::vector<int64_t> out = source.integers(key);
   if (out.empty()) out = {otherwise};
   if (out.size() == 1) out.assign(static_cast<size_t>(layers), out[0]);
-  require(static_cast<int64_t>(out.size()) == layers, source.path(), ": '", key, "' has ", out.size(),
-          " values for ", layers, " layers.");
+  require(static_cast<int64_t>(out.size()) == layers, source.path(), ": '", key, "' has ", out.size(), " values for ",
+          layers, " layers.");
   return out;
 }
 
@@ -37,7 +37,8 @@ RopeConfig read_rope(const ModelSource& source, int64_t head_dim) {
   rope.yarn_beta_fast = source.number("rope.scaling.yarn_beta_fast").value_or(32);
   rope.yarn_beta_slow = source.number("rope.scaling.yarn_beta_slow").value_or(1);
   if (const auto factors = source.find("rope_freqs.weight")) {
-    require(!factors->scheme && factors->data.dtype() == DType::F32, source.path(), ": 'rope_freqs.weight' is not f32.");
+    require(!factors->scheme && factors->data.dtype() == DType::F32, source.path(),
+            ": 'rope_freqs.weight' is not f32.");
     const auto values = factors->data.values<float>();
     rope.pair_factors.assign(values.begin(), values.end());
   }
@@ -65,7 +66,8 @@ DecoderConfig read_decoder_config(const ModelSource& source) {
   c.layers = source.require_integer("block_count");
   c.width = source.require_integer("embedding_length");
   const auto positive = [&](std::string_view key, int64_t value, int64_t limit) {
-    require(value > 0 && value <= limit, source.path(), ": '", key, "' (", value, ") is not between 1 and ", limit, ".");
+    require(value > 0 && value <= limit, source.path(), ": '", key, "' (", value, ") is not between 1 and ", limit,
+            ".");
   };
   positive("block_count", c.layers, 10'000);
   positive("embedding_length", c.width, 1 << 20);
@@ -100,8 +102,8 @@ DecoderConfig read_decoder_config(const ModelSource& source) {
 
 RopeTables rope_tables(const RopeConfig& c, int64_t head_dim, int64_t rows) {
   const int64_t half = head_dim / 2, pairs = c.dims / 2;
-  require(c.pair_factors.empty() || static_cast<int64_t>(c.pair_factors.size()) == pairs,
-          "The model has ", c.pair_factors.size(), " rope factors for ", pairs, " pairs.");
+  require(c.pair_factors.empty() || static_cast<int64_t>(c.pair_factors.size()) == pairs, "The model has ",
+          c.pair_factors.size(), " rope factors for ", pairs, " pairs.");
   std::vector<double> frequency(static_cast<size_t>(pairs));
   double magnitude = c.attention_factor;
   for (size_t i = 0; i < frequency.size(); ++i) {

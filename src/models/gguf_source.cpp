@@ -1,6 +1,6 @@
 // Models in GGUF files.
-#include "import/gguf/gguf.h"
 #include "models/gguf_source.h"
+#include "import/gguf/gguf.h"
 #include "rlx/error.h"
 
 namespace rlx::models {

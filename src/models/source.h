@@ -1,5 +1,5 @@
-// ModelSource: hyper-parameters and weights of a model file, under one set of names (those of GGUF), whatever the file's
-// own are. Architectures read nothing else.
+// ModelSource: hyper-parameters and weights of a model file, under one set of names (those of GGUF), whatever the
+// file's own are. Architectures read nothing else.
 #pragma once
 
 #include <memory>

@@ -83,8 +83,8 @@ TEST_P(Sampling, TheSameSeedGivesTheSameTokensAndAnotherSeedOthers) {
 
 TEST_P(Sampling, FiltersLeaveTheTokensTheyShould) {
   // Probabilities at temperature 1: 0.5, 0.25, 0.15, 0.1.
-  const Tensor scores = scores_with(
-      {{3, std::log(0.5f)}, {5, std::log(0.25f)}, {8, std::log(0.15f)}, {2, std::log(0.1f)}}, -100);
+  const Tensor scores =
+      scores_with({{3, std::log(0.5f)}, {5, std::log(0.25f)}, {8, std::log(0.15f)}, {2, std::log(0.1f)}}, -100);
   const auto seen = [&](SamplingOptions o) {
     o.temperature = o.temperature == 0.8f ? 1 : o.temperature;
     Sampler s(o, GetParam());

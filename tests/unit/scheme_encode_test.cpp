@@ -15,10 +15,10 @@ struct Case {
   Scheme scheme;
   double error;  // root mean square, of normal numbers: what is to be expected of so many bits
 };
-const Case kCases[] = {{Scheme::kGgufQ8_0, 0.0065}, {Scheme::kGgufQ6K, 0.022},  {Scheme::kGgufQ5_0, 0.045},
-                       {Scheme::kGgufQ5_1, 0.045},  {Scheme::kGgufQ5K, 0.04},   {Scheme::kGgufQ4_0, 0.095},
-                       {Scheme::kGgufQ4_1, 0.09},   {Scheme::kGgufQ4K, 0.08},   {Scheme::kGgufIq4Nl, 0.085},
-                       {Scheme::kGgufIq4Xs, 0.09},  {Scheme::kGgufQ3K, 0.19},   {Scheme::kGgufQ2K, 0.36}};
+const Case kCases[] = {{Scheme::kGgufQ8_0, 0.0065}, {Scheme::kGgufQ6K, 0.022}, {Scheme::kGgufQ5_0, 0.045},
+                       {Scheme::kGgufQ5_1, 0.045},  {Scheme::kGgufQ5K, 0.04},  {Scheme::kGgufQ4_0, 0.095},
+                       {Scheme::kGgufQ4_1, 0.09},   {Scheme::kGgufQ4K, 0.08},  {Scheme::kGgufIq4Nl, 0.085},
+                       {Scheme::kGgufIq4Xs, 0.09},  {Scheme::kGgufQ3K, 0.19},  {Scheme::kGgufQ2K, 0.36}};
 
 std::vector<float> back(Scheme scheme, const std::vector<float>& x, std::vector<uint8_t>* bytes = nullptr) {
   const SchemeInfo& row = info(scheme);

@@ -230,10 +230,12 @@ void add_bench(CLI::App& app, Work& work) {
           ->option_text("S");
   add_target_options(*sub, model->target);
   auto language = std::make_shared<BenchLanguageArgs>();
-  CLI::Option* pp = sub->add_option("--pp", language->prompt, "of a language model: tokens of the prompt; by default 512")
-                        ->option_text("N");
-  CLI::Option* tg = sub->add_option("--tg", language->answer, "of a language model: tokens of the answer; by default 128")
-                        ->option_text("N");
+  CLI::Option* pp =
+      sub->add_option("--pp", language->prompt, "of a language model: tokens of the prompt; by default 512")
+          ->option_text("N");
+  CLI::Option* tg =
+      sub->add_option("--tg", language->answer, "of a language model: tokens of the answer; by default 128")
+          ->option_text("N");
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);

@@ -13,7 +13,9 @@ namespace rlx::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -38,7 +40,8 @@ int bench_language(const BenchLanguageArgs& args, std::string& out) {
   start = Clock::now();
   SamplingArgs greedy;
   greedy.sampling.temperature = 0;
-  LanguageArgs language{.model = args.path, .target = args.target, .context = std::max<int64_t>(args.prompt, 1) + args.answer + 1};
+  LanguageArgs language{
+      .model = args.path, .target = args.target, .context = std::max<int64_t>(args.prompt, 1) + args.answer + 1};
   generate::Generator generator(*model.source, generator_options(language, greedy));
   const double compile_ms = ms_since(start);
   std::vector<int32_t> prompt;
@@ -57,7 +60,8 @@ int bench_language(const BenchLanguageArgs& args, std::string& out) {
     if (run > 0) answer_ms.push_back(ms_since(start));
   }
   const auto rate = [](int64_t tokens, double ms) { return ms > 0 ? static_cast<double>(tokens) / ms * 1e3 : 0; };
-  const double pp = args.prompt > 0 ? rate(args.prompt, median(prompt_ms)) : 0, tg = rate(args.answer, median(answer_ms));
+  const double pp = args.prompt > 0 ? rate(args.prompt, median(prompt_ms)) : 0,
+               tg = rate(args.answer, median(answer_ms));
   if (args.json) {
     out += dump({{"model", args.path},
                  {"device", generator.executable().device()},

@@ -26,7 +26,8 @@ std::string one_decimal(double x) {
 }  // namespace
 
 void add_language_options(CLI::App& app, LanguageArgs& args) {
-  app.add_option("MODEL", args.model, str("a .gguf file, a Hugging Face folder, or a name: ", short_names()))->required();
+  app.add_option("MODEL", args.model, str("a .gguf file, a Hugging Face folder, or a name: ", short_names()))
+      ->required();
   add_target_options(app, args.target);
   app.add_option("--ctx", args.context, "tokens of the context; by default the model's own, at most 4096")
       ->check(CLI::PositiveNumber);

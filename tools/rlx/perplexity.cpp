@@ -25,8 +25,8 @@ int score(const PerplexityArgs& args, std::string& out) {
   if (args.json)
     out += dump({{"perplexity", p.value}, {"error", p.error}, {"tokens", p.tokens}, {"context", scorer.context()}});
   else
-    out += str("perplexity ", number_text(p.value), " +- ", number_text(p.error), " (", p.tokens, " tokens of ", p.pieces,
-               p.pieces == 1 ? " piece" : " pieces", " of ", scorer.context(), ")\n");
+    out += str("perplexity ", number_text(p.value), " +- ", number_text(p.error), " (", p.tokens, " tokens of ",
+               p.pieces, p.pieces == 1 ? " piece" : " pieces", " of ", scorer.context(), ")\n");
   return 0;
 }
 

@@ -721,11 +721,11 @@ class HostProgram : public DeviceProgram, public ParamSource {
   plan::Plan plan_;
   std::shared_ptr<ThreadPool> pool_;
   AlignedBytes arena_, persistent_;
-  std::vector<std::shared_ptr<AlignedBytes>> states_;  // by manifest index
+  std::vector<std::shared_ptr<AlignedBytes>> states_;   // by manifest index
   std::vector<int32_t> state_under_;                    // by value: the state whose bytes it takes; -1: none
   std::vector<std::shared_ptr<AlignedBytes>> statics_;  // by value
   std::vector<bool> static_done_;                       // by static step
-  std::vector<bool> keep_static_;      // by value
+  std::vector<bool> keep_static_;                       // by value
   std::vector<bool> param_changed_;
   bool statics_computed_ = false, statics_stale_ = true;
   std::shared_ptr<std::vector<Tensor>> unused_states_;

@@ -12,8 +12,8 @@ Backend backend() {
       .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = nullptr,
       .compile =
-          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-             const CompileOptions& options, const DeviceProgram* sibling) {
+          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const CompileOptions& options,
+             const DeviceProgram* sibling) {
             const host::KernelTable tables[] = {{"reference", kernel_table()}};
             CompileOptions alone = options;
             alone.threads = 1;  // no kernel here uses another: none is started

@@ -96,8 +96,8 @@ Backend backend() {
       .details = details,
       .claims = claims,
       .compile =
-          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-             const CompileOptions& options, const DeviceProgram* sibling) {
+          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const CompileOptions& options,
+             const DeviceProgram* sibling) {
             const std::shared_ptr<Device> device = Device::open(options.webgpu);
             return make_program(lower(symbolic, manifest, binding, *device, options), device, options, sibling);
           },

@@ -22,7 +22,7 @@ struct Value {
   std::variant<int64_t, uint64_t, double, bool, std::string_view, std::vector<int64_t>, std::vector<double>, Strings>
       data;
   std::span<const std::byte> raw;  // type and value as the file has them (in versions 2 and 3)
-  std::string_view kind() const;  // for errors: "an integer", "a list of strings"
+  std::string_view kind() const;   // for errors: "an integer", "a list of strings"
 };
 
 struct Tensor {
@@ -59,8 +59,8 @@ class File {
   std::optional<double> number(std::string_view key) const;  // integers too
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string> text(std::string_view key) const;
-  std::vector<std::string> texts(std::string_view key) const;      // empty when absent
-  std::vector<int64_t> integers(std::string_view key) const;       // one integer counts as a list
+  std::vector<std::string> texts(std::string_view key) const;  // empty when absent
+  std::vector<int64_t> integers(std::string_view key) const;   // one integer counts as a list
   std::vector<double> numbers(std::string_view key) const;
   std::vector<bool> booleans(std::string_view key) const;
 

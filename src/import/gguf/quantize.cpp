@@ -23,9 +23,9 @@ struct Target {
   uint32_t otherwise;  // where rows are no multiples of 256
 };
 constexpr Target kTargets[] = {
-    {"F32", 0, 0, 0},     {"F16", 1, 1, 1},     {"BF16", 30, 32, 30},   {"Q4_0", 2, 2, 2},     {"Q4_1", 3, 3, 3},
-    {"Q5_0", 6, 8, 6},    {"Q5_1", 7, 9, 7},    {"Q8_0", 8, 7, 8},      {"Q2_K", 10, 10, 20},  {"Q3_K", 11, 12, 20},
-    {"Q4_K", 12, 15, 6},  {"Q5_K", 13, 17, 7},  {"Q6_K", 14, 18, 8},    {"IQ4_NL", 20, 25, 20}, {"IQ4_XS", 23, 30, 20},
+    {"F32", 0, 0, 0},    {"F16", 1, 1, 1},    {"BF16", 30, 32, 30}, {"Q4_0", 2, 2, 2},      {"Q4_1", 3, 3, 3},
+    {"Q5_0", 6, 8, 6},   {"Q5_1", 7, 9, 7},   {"Q8_0", 8, 7, 8},    {"Q2_K", 10, 10, 20},   {"Q3_K", 11, 12, 20},
+    {"Q4_K", 12, 15, 6}, {"Q5_K", 13, 17, 7}, {"Q6_K", 14, 18, 8},  {"IQ4_NL", 20, 25, 20}, {"IQ4_XS", 23, 30, 20},
 };
 
 const Target& find_target(std::string name) {
@@ -70,7 +70,8 @@ void decode_row(uint32_t type, const std::byte* bytes, std::span<float> out) {
     std::memcpy(&bits, bytes + 2 * i, 2);
     return bits;
   };
-  if (type == 0) std::memcpy(out.data(), bytes, out.size_bytes());
+  if (type == 0)
+    std::memcpy(out.data(), bytes, out.size_bytes());
   else if (type == 1)
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(f16_to_double(half(i)));
   else if (type == 30)
