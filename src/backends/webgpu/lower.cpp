@@ -756,7 +756,8 @@ class Lowering {
     std::vector<plan::Step> planned;
     for (size_t i = problem.steps.size(); i-- > 0;) {
       plan::Step& step = program_.problem.steps[i];
-      const bool is_used = !std::holds_alternative<Dispatch>(program_.steps[i].work) ||
+      // What writes nothing that the plan knows of checks indices.
+      const bool is_used = !std::holds_alternative<Dispatch>(program_.steps[i].work) || step.writes.empty() ||
                            std::any_of(step.writes.begin(), step.writes.end(),
                                        [&](int32_t v) { return read[static_cast<size_t>(root_of(v))]; });
       if (!is_used) continue;
