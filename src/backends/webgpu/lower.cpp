@@ -751,7 +751,6 @@ class Lowering {
     const auto mark = [&](int32_t v) { read[static_cast<size_t>(root_of(v))] = true; };
     for (const int32_t v : problem.outputs) mark(v);
     for (const plan::Update& u : problem.updates) mark(u.value);
-    if (program_.index_errors >= 0) mark(program_.index_errors);  // the run itself reads it
     std::vector<Step> steps;
     std::vector<plan::Step> planned;
     for (size_t i = problem.steps.size(); i-- > 0;) {
