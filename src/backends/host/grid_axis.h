@@ -43,6 +43,8 @@ class GridAxis {
       if (padding_ == ops::GridPadding::kBorder) x = std::clamp(x, T{0}, static_cast<T>(size_ - 1));
       if (padding_ == ops::GridPadding::kReflection) x = static_cast<T>(reflected(wide));
     }
+    // NaN, and what no integer holds, is as far outside as can be.
+    if (!(std::abs(static_cast<double>(x)) < 0x1p52)) x = padding_ == ops::GridPadding::kZeros ? T{-8} : T{0};
     if (mode_ == ops::GridSampleMode::kNearest) {
       index[0] = element(static_cast<int64_t>(x));
       weight[0] = 1;

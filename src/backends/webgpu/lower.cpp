@@ -761,6 +761,7 @@ class Lowering {
                                        [&](int32_t v) { return read[static_cast<size_t>(root_of(v))]; });
       if (!is_used) continue;
       for (const int32_t v : step.reads) mark(v);
+      for (const int32_t v : step.writes) mark(v);  // it may add to what an earlier step has written
       steps.push_back(std::move(program_.steps[i]));
       planned.push_back(std::move(step));
     }
