@@ -60,11 +60,12 @@ struct WebGpuOptions {
   // Products read an f16 copy of their f32 weights: half the bytes, and the weights' rounding. Without effect on
   // devices without f16, and under either of the next two: for finding out whether halves are at fault.
   bool f16_weights = false;
-  bool matmul_f32_only = false;     // products read f32 alone
-  bool f16_mirror = true;           // no f16 copies at all where false
-  bool f32_uniform = false;         // what is not packed is stored as f32, integers too: to find a storage at fault
-  bool schedule_report = false;     // log the steps of each kind and what they take
-  bool force_input_upload = false;  // also of inputs that have not changed
+  bool matmul_f32_only = false;         // products read f32 alone
+  bool f16_mirror = true;               // no f16 copies at all where false
+  bool f32_uniform = false;             // what is not packed is stored as f32, integers too: to find a storage at fault
+  bool schedule_report = false;         // log the steps of each kind and what they take
+  bool attention_alias_report = false;  // log whose bytes each attention's result is computed in
+  bool force_input_upload = false;      // also of inputs that have not changed
   // Attention reads q, k and v where a packed projection or a transpose in front of it left them.
   bool packed_attention = true;
   bool skip_readback = false;  // outputs stay on the device, and hold what they held: to time dispatches alone
@@ -72,6 +73,7 @@ struct WebGpuOptions {
   int64_t min_loop_work = 1 << 20;
   // Smaller limits than the device has, to test what large models do; 0: its own.
   int64_t max_binding_bytes = 0, max_buffer_bytes = 0;
+  int64_t max_groups_per_row = 0;  // workgroups of a grid's x axis; more wrap into y
 };
 
 struct CompileOptions {
@@ -90,10 +92,13 @@ struct CompileOptions {
   int threads = 0;  // of the cpu device, the caller included; 0: as many as the machine has
   // Passes to leave out, by name (spec 20, 1.2): to find out whether one is at fault.
   std::vector<std::string> skip_passes;
-  bool fusion_report = false;    // log what the passes fused, and why they did not fuse what looks alike
-  bool dispatch_report = false;  // log which kernel runs each op, and what falls back to the reference's
-  std::string ir_dump;           // a folder: the graph is written there after each pass that changes it
-  std::string trace_file;        // every run is added to it, step by step, for Perfetto or Chrome
+  int64_t attention_block_rows = 64;  // batch times sequence up to which an attention block becomes one node
+  bool batch_single_kernel = true;    // equal work on consecutive slices of a batch runs as one kernel, not one each
+  bool verbose = false;               // log each compilation: what passes changed and how long they took, steps, bytes
+  bool fusion_report = false;         // log what the passes fused, and why they did not fuse what looks alike
+  bool dispatch_report = false;       // log which kernel runs each op, and what falls back to the reference's
+  std::string ir_dump;                // a folder: the graph is written there after each pass that changes it
+  std::string trace_file;             // every run is added to it, step by step, for Perfetto or Chrome
   DebugOptions debug;
   KernelDispatch kernel_dispatch = KernelDispatch::kNative;
 
@@ -105,13 +110,15 @@ struct CompileOptions {
   bool poison = false;       // fill memory with NaN before a run and after a value's last use
 
   // The defaults with the environment's switches applied: RLX_DEVICE, RLX_THREADS, RLX_PRECISION (f32, f16, bf16),
-  // RLX_SKIP_PASSES (names with commas between), RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE
+  // RLX_SKIP_PASSES (names with commas between), RLX_FUSE_ATTN_THRESHOLD, RLX_FK_BATCH_SINGLE_KERNEL, RLX_VERBOSE,
+  // RLX_FUSION_REPORT, RLX_DISPATCH_REPORT, RLX_IR_DUMP, RLX_SCHEDULE
   // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
   // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
   // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
-  // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_FORCE_INPUT_UPLOAD,
-  // RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
+  // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_DEBUG_ATTN_ALIAS,
+  // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_BENCH_DISPATCH_ONLY. The environment is read once
+  // per process.
   static CompileOptions from_environment();
 };
 
@@ -129,6 +136,7 @@ struct StepInfo {
   std::string kernel;  // the backend whose kernel runs it, and which one: cpu/packed
   TensorType result;
   int64_t offset_bytes = -1;  // of the result in the arena; -1 when it lies elsewhere
+  std::string name;           // the step's in reports and traces: conv2d, fft_host; the op's where it has no other
 };
 
 struct PlanInfo {
@@ -163,6 +171,8 @@ struct CompileReport {
   std::vector<MissedFusion> missed;
 };
 std::string fusion_text(const CompileReport& report);
+// One compilation: steps, bytes, what each pass changed.
+std::string compile_text(const CompileReport& report, const PlanInfo& plan, const std::string& device);
 // Which kernel runs each op, how often; ops that passes replaced; steps on the reference's kernels.
 std::string dispatch_text(const CompileReport& report, const PlanInfo& plan);
 

@@ -31,14 +31,16 @@ std::vector<DeviceInfo> devices() {
 static const Backend& best_backend(const WebGpuOptions& options) {
   static std::once_flag said;
   std::string why;
+  LogLevel level = LogLevel::kInfo;
   for (const Backend& b : backends()) {
     auto why_not = b.unavailable(options);
+    if (why_not) level = LogLevel::kWarning;  // something is missing that one may want to install
     if (!why_not && b.not_by_default) why_not = b.not_by_default(options);
     if (why_not) {
       why += str(why.empty() ? "" : " ", "Device '", b.name, "' is not used: ", *why_not);
       continue;
     }
-    if (!why.empty()) std::call_once(said, [&] { log(LogLevel::kInfo, why); });
+    if (!why.empty()) std::call_once(said, [&] { log(level, why); });
     return b;
   }
   fail(ErrorKind::kUnavailable, "There is no device.");

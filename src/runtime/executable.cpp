@@ -198,6 +198,8 @@ struct Executable::Impl {
     } else {
       next.program = backend->compile(optimized->graph, manifest, sizes, options, program.get());
     }
+    if (options.verbose)
+      log(LogLevel::kReport, compile_text(optimized->report, next.program->plan(), std::string(backend->name)));
     if (options.dispatch_report) log(LogLevel::kReport, dispatch_text(optimized->report, next.program->plan()));
     const DimBinding complete = graph->symbols().complete(sizes);
     for (size_t i = 0; i < params.size(); ++i)

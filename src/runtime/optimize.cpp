@@ -1,5 +1,6 @@
 // Runs the passes for a backend, and writes their reports (spec 20, 1.7).
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -22,6 +23,8 @@ OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const Co
     return reference::evaluate_op(op, inputs, attrs);
   };
   context.options.skip = options.skip_passes;
+  if (!options.batch_single_kernel) context.options.skip.emplace_back("fuse_batch_slices");
+  context.limits.block_rows = options.attention_block_rows;
   context.options.reduces_any_axes = backend.reduces_any_axes;
   context.options.precision = options.precision == Precision::kF16    ? passes::PrecisionPolicy::kAutoMixed
                               : options.precision == Precision::kBf16 ? passes::PrecisionPolicy::kAutoMixedBf16
@@ -68,6 +71,16 @@ std::string fusion_text(const CompileReport& report) {
   for (const MissedFusion& m : report.missed)
     out += str("  not fused: ", m.pass, " at ", m.node, " (", m.op, "), ", m.guard, ": ", m.hint, "\n");
   return out;
+}
+
+std::string compile_text(const CompileReport& report, const PlanInfo& plan, const std::string& device) {
+  std::string out;
+  for (const PassInfo& p : report.passes)
+    if (p.changed)
+      out += str("  ", p.name, ": ", p.nodes_before, " nodes become ", p.nodes_after, ", ",
+                 std::round(p.ms * 1000) / 1000, " ms\n");
+  return str("compiled for ", device, ": ", plan.steps.size(), " steps, ", plan.static_steps.size(), " once, arena of ",
+             plan.arena_bytes, " bytes, weights of ", plan.param_bytes + plan.constant_bytes, "\n", out);
 }
 
 std::string dispatch_text(const CompileReport& report, const PlanInfo& plan) {

@@ -40,10 +40,11 @@ void append_trace(const std::string& path, int64_t track, const std::string& dev
   std::string text =
       event("run", "run", track, begin_ns, end_ns, str("\"device\": ", quoted(device), ", \"steps\": ", steps.size()));
   for (const StepTrace& s : steps)
-    text += event(s.step.op, s.once ? "prepare" : "step", track, s.begin_ns, s.end_ns,
-                  str("\"node\": ", quoted(s.step.node), ", \"origin\": ", quoted(s.step.origin),
-                      ", \"kernel\": ", quoted(s.step.kernel), ", \"result\": ", quoted(str(s.step.result)),
-                      ", \"flops\": ", s.flops, ", \"bytes\": ", s.bytes));
+    text +=
+        event(s.step.name, s.once ? "prepare" : "step", track, s.begin_ns, s.end_ns,
+              str("\"op\": ", quoted(s.step.op), ", \"node\": ", quoted(s.step.node),
+                  ", \"origin\": ", quoted(s.step.origin), ", \"kernel\": ", quoted(s.step.kernel),
+                  ", \"result\": ", quoted(str(s.step.result)), ", \"flops\": ", s.flops, ", \"bytes\": ", s.bytes));
   static std::mutex mutex;
   static std::set<std::string> started;
   const std::lock_guard lock(mutex);

@@ -6,6 +6,8 @@
 
 namespace rlx::test {
 
+using nlohmann::json;
+
 class Environment : public testing::Test {
  protected:
   // The tool with a variable set.
@@ -30,6 +32,41 @@ TEST_F(Environment, SwitchesReachThePlan) {
   for (const std::string variable : {"RLX_KERNEL_DISPATCH=common", "RLX_WGPU_NAN_TRACE=1", "RLX_POISON=1",
                                      "RLX_VERIFY_PLAN=on", "RLX_SCHEDULE=source", "RLX_SCHEDULE=greedy"})
     EXPECT_TRUE(plan(variable).contains("arena_bytes")) << variable;
+}
+
+// What a switch of the diagnostics makes the tool say or write (spec 40, 6; 20, 1.7).
+TEST_F(Environment, SwitchesReport) {
+  const std::string command =
+      str("run ", RLX_SOURCE_DIR, "/examples/mlp.rlx --random-inputs --random-params --dim batch=2 ");
+  const auto says = [&](const std::string& variable, const std::string& device) {
+    const ToolResult r = run(variable, command + "--device " + device);
+    EXPECT_EQ(r.code, 0) << variable << "\n" << r.err;
+    return r.err;
+  };
+  const auto expect = [&](const std::string& variable, const std::string& device, const std::string& what) {
+    const std::string said = says(variable, device);
+    EXPECT_NE(said.find(what), said.npos) << variable << " on " << device << " says: " << said;
+  };
+  const TempFolder folder;
+  expect("RLX_FUSION_REPORT=1", "cpu", "fusion:\n");
+  expect("RLX_DISPATCH_REPORT=1", "cpu", "dispatch:\n");
+  expect("RLX_VERBOSE=1", "cpu", "compiled for cpu: ");
+  expect("RLX_VERBOSE=1", "cpu", "fuse_matmul_bias_act: ");
+  says(str("RLX_IR_DUMP=", folder.path("ir")), "cpu");
+  EXPECT_TRUE(read_whole_file(folder.path("ir/00-input.rlx")).starts_with("graph @"));
+  says(str("RLX_TRACE_PERFETTO=", folder.path("trace.json")), "cpu");
+  EXPECT_TRUE(read_whole_file(folder.path("trace.json")).starts_with("[\n{\"name\": \"run\""));
+  expect("RLX_WGPU_DUMP_NODES=1 RLX_WGPU_DUMP_NODES_LIMIT=1 RLX_WGPU_DUMP_FLAT=2", "cpu", "largest  not zero  [2]");
+  EXPECT_EQ(says("RLX_WGPU_NAN_TRACE=1", "cpu"), "");  // nothing is NaN
+  const json list = run_tool("devices --json").json()["devices"];
+  if (list[0]["available"] != true) return;  // no adapter
+  expect("RLX_WGPU_SCHEDULE=1", "webgpu", "schedule: ");
+  for (const std::string variable :
+       {"RLX_WGPU_BOUNDS_CHECKS=1", "RLX_WGPU_FORCE_INPUT_UPLOAD=1", "RLX_BENCH_DISPATCH_ONLY=1",
+        "RLX_WGPU_DEBUG_ATTN_ALIAS=1", "RLX_WGPU_MATMUL_F32_ONLY=1", "RLX_WGPU_F16_WEIGHTS=1",
+        "RLX_WGPU_NO_F16_SHADOW=1", "RLX_WGPU_NO_PACKED_BSHD_ATTN=1", "RLX_FUSE_ATTN_THRESHOLD=0",
+        "RLX_FK_BATCH_SINGLE_KERNEL=0"})
+    EXPECT_EQ(says(variable, "webgpu"), "") << variable;
 }
 
 TEST_F(Environment, BadValuesAreOneSentence) {

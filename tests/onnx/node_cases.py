@@ -75,7 +75,8 @@ def main():
         write_light_cases(light)
         for name, folder in [(g, DATA / g) for g in GROUPS] + [("light", light)]:
             report = run(args.rlx, folder, args.device)
-            print(f"{name}: {report['passed']} passed, {report['failed']} failed, {report['skipped']} skipped")
+            print(f"{name}: {report['passed']} passed, {report['failed']} failed, {report['skipped']} skipped"
+                  + (f", {report['host_steps']} steps on the host" if args.device == "webgpu" else ""))
             for case in report["cases"]:
                 seen.add(case["name"])
                 if case["result"] == "failed":

@@ -1,11 +1,14 @@
-"""Real models beside onnxruntime: magika, silero-vad, RapidOCR; and a picture of a text that is read back.
+"""Real models beside onnxruntime: magika, silero-vad, RapidOCR; a picture of a text that is read back; and an encoder
+like BERT with random weights. On a GPU no step of RapidOCR's models or of the encoder runs on the host.
 
 usage: real_models.py RLX RUN_CHUNKS [--device NAME]
 """
 
 import argparse
 import importlib.util
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,16 +44,20 @@ class Rlx:
     def __init__(self, tool, device, folder):
         self.tool, self.device, self.folder = tool, device, folder
 
-    def run(self, model, **inputs):
+    def run(self, model, allow_host_steps=False, **inputs):
         """Outputs by name, through `rlx run`."""
         command = [self.tool, "run", str(model), "--device", self.device, "--save", str(self.folder / "out")]
         for name, value in inputs.items():
             path = self.folder / f"{name}.npy"
             np.save(path, value)
             command += ["--input", f"{name}={path}"]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"RLX_WGPU_SCHEDULE": "1"})
         if result.returncode != 0:
             sys.exit(f"{' '.join(command)}: {result.stderr}")
+        if self.device == "webgpu" and not allow_host_steps:
+            on_host = [int(n) for n in re.findall(r"schedule: \d+ steps, (\d+) on the host", result.stderr)]
+            if not on_host or any(on_host):
+                sys.exit(f"{model}: {on_host} steps of its schedules run on the host.\n{result.stderr}")
         return {p.stem: np.load(p) for p in (self.folder / "out").glob("*.npy")}
 
 
@@ -61,7 +68,7 @@ def check_magika(rlx):
     for batch in (1, 5):
         x = rng.integers(0, 257, (batch, 2048), dtype=np.int32)
         want = session.run(None, {"bytes": x})[0]
-        check(f"magika, batch {batch}", rlx.run(model, bytes=x)["target_label"], want)
+        check(f"magika, batch {batch}", rlx.run(model, allow_host_steps=True, bytes=x)["target_label"], want)
 
 
 def check_silero(run_chunks, device, folder):
@@ -143,6 +150,76 @@ def check_ocr(rlx):
     print(f"OCR: the picture is read as '{read}'")
 
 
+def write_encoder(path, layers=2, width=64, heads=4, vocabulary=500, positions=64):
+    """BERT as PyTorch exports it: embeddings, attention with a mask, residual norms, GELU by erf; random weights."""
+    rng = np.random.default_rng(4)
+    nodes, weights = [], []
+
+    def weight(name, *shape, scale=None):
+        value = rng.standard_normal(shape).astype(np.float32) * np.float32(scale or shape[0] ** -0.5)
+        weights.append(onnx.numpy_helper.from_array(value, name))
+        return name
+
+    def constant(name, value):
+        weights.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def node(op, *inputs, **attributes):
+        output = f"{op}_{len(nodes)}"
+        nodes.append(onnx.helper.make_node(op, list(inputs), [output], name=output, **attributes))
+        return output
+
+    def linear(x, name, k, n):
+        return node("Add", weight(f"{name}.bias", n, scale=0.1), node("MatMul", x, weight(f"{name}.weight", k, n)))
+
+    def norm(x, name):
+        return node("LayerNormalization", x, weight(f"{name}.gamma", width, scale=1), weight(f"{name}.beta", width, scale=1),
+                    axis=-1, epsilon=1e-12)
+
+    size = width // heads
+    split = constant("split", np.array([0, 0, heads, size], np.int64))
+    merge = constant("merge", np.array([0, 0, width], np.int64))
+    words = node("Gather", weight("words", vocabulary, width, scale=1), "input_ids")
+    length = node("Slice", node("Shape", "input_ids"), *(constant(f"at{i}", np.array([i], np.int64)) for i in (1, 2)))
+    places = node("Slice", weight("places", positions, width, scale=1), constant("at0", np.array([0], np.int64)), length)
+    x = norm(node("Add", words, places), "embeddings")
+    mask = node("Unsqueeze", node("Cast", "attention_mask", to=onnx.TensorProto.FLOAT), constant("axes", np.array([1, 2], np.int64)))
+    mask = node("Mul", node("Sub", constant("one", np.float32(1)), mask), constant("far", np.float32(-1e4)))
+    for layer in range(layers):
+        def part(name, order):
+            of_heads = node("Reshape", linear(x, f"{layer}.{name}", width, width), split)
+            return node("Transpose", of_heads, perm=order)
+        scores = node("MatMul", part("query", [0, 2, 1, 3]), part("key", [0, 2, 3, 1]))
+        scores = node("Div", scores, constant(f"{layer}.scale", np.float32(size**0.5)))
+        weights_of_keys = node("Softmax", node("Add", scores, mask), axis=-1)
+        mixed = node("Transpose", node("MatMul", weights_of_keys, part("value", [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+        attended = linear(node("Reshape", mixed, merge), f"{layer}.output", width, width)
+        x = norm(node("Add", attended, x), f"{layer}.first")
+        inner = linear(x, f"{layer}.up", width, 4 * width)
+        erf = node("Erf", node("Div", inner, constant(f"{layer}.root", np.float32(2**0.5))))
+        gelu = node("Mul", node("Mul", inner, node("Add", erf, constant(f"{layer}.one", np.float32(1)))), constant(f"{layer}.half", np.float32(0.5)))
+        x = norm(node("Add", linear(gelu, f"{layer}.down", 4 * width, width), x), f"{layer}.second")
+    nodes.append(onnx.helper.make_node("Identity", [x], ["last_hidden_state"]))
+    ports = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT64, ["batch", "sequence"]) for n in ("input_ids", "attention_mask")]
+    result = onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "sequence", width])
+    graph = onnx.helper.make_graph(nodes, "encoder", ports, [result], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+def check_encoder(rlx, folder):
+    model = folder / "encoder.onnx"
+    write_encoder(model)
+    session = ort_session(model)
+    rng = np.random.default_rng(5)
+    for batch, length in ((1, 17), (3, 32)):
+        ids = rng.integers(0, 500, (batch, length), dtype=np.int64)
+        mask = (np.arange(length)[None] < rng.integers(5, length + 1, (batch, 1))).astype(np.int64)
+        want = session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+        check(f"encoder, {ids.shape}", rlx.run(model, input_ids=ids, attention_mask=mask)["last_hidden_state"], want)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("rlx")
@@ -155,6 +232,7 @@ def main():
         check_magika(rlx)
         check_silero(args.run_chunks, args.device, folder)
         check_ocr(rlx)
+        check_encoder(rlx, folder)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // Defects of the earlier implementation that lie behind the passes: lifetimes, views, casts, layouts, names (spec 20,
-// appendix A). The cpu device, with dying bytes poisoned, against the plain evaluator.
+// appendix A). The cpu device and the GPU, with dying bytes poisoned, against the plain evaluator.
 #include <gtest/gtest.h>
 
 #include "backends/reference/evaluate.h"
@@ -13,6 +13,17 @@ namespace rlx::test {
 namespace {
 
 const CompileOptions kCpu = {.device = "cpu", .threads = 2, .verify_plan = true, .poison = true};
+
+// The cpu, and an adapter if there is one.
+std::vector<CompileOptions> all_devices() {
+  std::vector<CompileOptions> out = {kCpu};
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu" && d.available) {
+      out.push_back({.device = "webgpu", .verify_plan = true, .poison = true});
+      out.back().webgpu.bounds_checks = true;
+    }
+  return out;
+}
 
 Value tensor(Graph& g, const std::string& name, std::vector<int64_t> sizes, DType dtype = DType::F32) {
   return g.input(name, {Shape(std::move(sizes)), dtype});
@@ -29,12 +40,16 @@ std::vector<Tensor> compare(const Graph& graph, Tolerance tolerance = kAccumulat
   for (const Node* n : graph.leaves(ops::param))
     params[n->name] = rng.uniform_tensor(n->results[0].type.shape.sizes(), -0.2, 0.2, n->results[0].type.dtype);
   const std::vector<Tensor> expected = reference::evaluate(graph, inputs, params);
-  Executable exe = compile(graph, kCpu);
-  for (const auto& [name, value] : params) exe.set_param(name, value);
-  for (int run = 0; run < 2; ++run) {
-    const std::span<const Tensor> actual = exe.run_slots(inputs);
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_TRUE(near(actual[i], expected[i], tolerance)) << "run " << run << ", output " << i << "\n" << print(graph);
+  for (const CompileOptions& options : all_devices()) {
+    Executable exe = compile(graph, options);
+    for (const auto& [name, value] : params) exe.set_param(name, value);
+    for (int run = 0; run < 2; ++run) {
+      const std::span<const Tensor> actual = exe.run_slots(inputs);
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(near(actual[i], expected[i], tolerance))
+            << options.device << ", run " << run << ", output " << i << "\n"
+            << print(graph);
+    }
   }
   return expected;
 }
@@ -155,6 +170,39 @@ TEST(Defects, D32TheLayoutIsStatedAlsoWhenSequenceAndHeadsAgree) {
   }
 }
 
+TEST(Defects, D33AMeanOverAxesThatStandApartKeepsTheOrder) {
+  Graph g;
+  const Value x = tensor(g, "x", {2, 3, 4, 5});
+  const Value mean = ops::reduce_mean(x, {.axes = {0, 2}, .keep_dim = true});
+  const Value error = x - mean;  // the loss reads what was reduced, and the operand again
+  g.output(ops::reduce_mean(error * error, {.axes = {1, 3}}), "loss");
+  g.output(ops::reduce_sum(ops::exp(ops::reduce_mean(x, {.axes = {1, 3}})), {.axes = {0, 1}}), "of_means");
+  compare(g);
+}
+
+TEST(Defects, D34ACheckpointedScanKeepsTheValuesOfItsSteps) {
+  const TensorType number{{2}, DType::F32};
+  auto body = std::make_shared<Graph>("body");
+  body->output(body->input("c", number) + body->input("x", number), "c");
+  for (const bool unrolled : {false, true}) {
+    Graph g;
+    const Value c = tensor(g, "c", {2}), xs = tensor(g, "xs", {5, 2});
+    const Value scan = ops::scan(
+        Values{c, xs},
+        {.body = body, .length = 5, .num_carries = 1, .num_xs = 1, .save_trajectory = true, .num_checkpoints = 2});
+    g.output(scan, "last");
+    g.output(scan.result(1), "kept");
+    CompileOptions options = kCpu;
+    if (!unrolled) options.skip_passes = {"lower_control_flow"};
+    Executable exe = compile(g, options);
+    const NamedTensors y =
+        exe.run({{"c", Tensor::f32({2}, {1, 2})}, {"xs", Tensor::f32({5, 2}, {1, 1, 2, 2, 3, 3, 4, 4, 5, 5})}});
+    EXPECT_EQ(y.at("last"), Tensor::f32({2}, {16, 17}));
+    EXPECT_EQ(y.at("kept"), Tensor::f32({2, 2}, {7, 8, 16, 17}));  // after the third step and the fifth
+    if (unrolled) compare(g);
+  }
+}
+
 TEST(Defects, D41UnknownNamesAndWrongSizesAreErrors) {
   Graph g;
   const Value x = tensor(g, "x", {2});
@@ -166,6 +214,25 @@ TEST(Defects, D41UnknownNamesAndWrongSizesAreErrors) {
   EXPECT_THROW(exe.run({{"z", Tensor::f32({2}, {1, 2})}}), Error);
   EXPECT_THROW(exe.run({{"x", Tensor::f32({1}, {1})}}), Error);
   EXPECT_EQ(exe.run({{"x", Tensor::f32({2}, {3, 4})}}).at("y"), Tensor::f32({2}, {3, 8}));
+}
+
+TEST(Defects, D45AWeightCountsOnceHoweverOftenItIsUsed) {
+  Graph g;
+  const Value x = tensor(g, "x", {8, 8}), w = g.param("w", {{8, 8}, DType::F32});
+  const Value p = g.input("p", {{}, DType::Bool});
+  const auto branch = [&](bool twice) {
+    auto b = std::make_shared<Graph>("branch");
+    const Value v = b->input("x", x.type()), same = b->param("w", w.type());
+    b->output(twice ? ops::matmul(ops::matmul(v, same), same) : v, "y");
+    return b;
+  };
+  g.output(ops::matmul(ops::matmul(x, w), w) +
+               ops::if_(Values{p, x}, {.then_branch = branch(true), .else_branch = branch(false)}),
+           "y");
+  for (CompileOptions options : all_devices()) {
+    options.poison = false;
+    EXPECT_EQ(compile(g, options).plan().param_bytes, 8 * 8 * 4) << options.device;
+  }
 }
 
 }  // namespace rlx::test

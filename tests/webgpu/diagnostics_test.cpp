@@ -3,6 +3,7 @@
 
 #include "rlx/log.h"
 #include "rlx/ops.h"
+#include "runtime/device_program.h"
 #include "support/temp_folder.h"
 #include "webgpu_test.h"
 
@@ -110,6 +111,57 @@ TEST_F(DiagnosticsOnWebGpu, CommonDispatchRunsDefinitions) {
   CompileOptions options = webgpu_options();
   options.kernel_dispatch = KernelDispatch::kCommon;
   for (const StepInfo& s : compile(g, options).plan().steps) EXPECT_NE(s.op, "fused_swiglu");
+}
+
+TEST_F(DiagnosticsOnWebGpu, WhoseBytesAttentionWrites) {
+  const Log log;
+  Graph g;
+  const Value x = ops::tanh(g.input("x", {{1, 2, 3, 4}, DType::F32}));
+  g.output(ops::attention(x, x, x, {.num_heads = 2, .head_dim = 4}), "y");
+  CompileOptions options = webgpu_options();
+  compile(g, options);
+  EXPECT_EQ(log.text, "");
+  options.webgpu.attention_alias_report = true;
+  compile(g, options);
+  EXPECT_TRUE(log.text.starts_with("attention %")) << log.text;
+  EXPECT_NE(log.text.find(" shares bytes with no operand\n"), log.text.npos) << log.text;
+}
+
+TEST_F(DiagnosticsOnWebGpu, SlicesOfABatchAreOneKernelOrSeveral) {
+  Graph g;
+  const Value x = g.input("x", {{4, 6}, DType::F32});
+  const auto part = [&](int64_t i) { return ops::tanh(ops::narrow(x, {.axis = 0, .start = 2 * i, .len = 2})); };
+  g.output(ops::concat(part(0), part(1), {.axis = 0}), "y");
+  CompileOptions options = webgpu_options();
+  const auto steps = [&] { return compile(g, options).plan().steps.size(); };
+  EXPECT_EQ(steps(), 1u);
+  options.batch_single_kernel = false;
+  EXPECT_GT(steps(), 1u);
+}
+
+TEST_F(DiagnosticsOnWebGpu, AttentionBlocksUpToAThreshold) {
+  Graph g;
+  const Value x = g.input("x", {{1, 3, 4}, DType::F32}), mask = g.input("mask", {{1, 3}, DType::F32});
+  const auto weight = [&](const char* name, Shape shape) { return g.param(name, {std::move(shape), DType::F32}); };
+  const Value qkv = ops::matmul(x, weight("w", {4, 12})) + weight("b", {12});
+  const auto part = [&](int64_t i) { return ops::narrow(qkv, {.axis = 2, .start = 4 * i, .len = 4}); };
+  const Value attended = ops::attention(
+      {part(0), part(1), part(2), mask},
+      {.num_heads = 2, .head_dim = 2, .layout = ops::AttentionLayout::kBsf, .mask_kind = ops::MaskKind::kCustom});
+  g.output(ops::matmul(attended, weight("o", {4, 4})) + weight("c", {4}), "y");
+  Backend everything = choose_backend({.device = "cpu"});
+  everything.claims = [](const OpDef&, const Attrs&, std::span<const TensorType>, std::span<const TensorType>,
+                         const CompileOptions&) { return true; };
+  const auto blocks = [&](int64_t rows) {
+    CompileOptions options{.device = "cpu"};
+    options.attention_block_rows = rows;
+    int64_t n = 0;
+    for (const Node& node : optimize_for(everything, g, options).graph.nodes())
+      n += node.op == &ops::fused_attention_block;
+    return n;
+  };
+  EXPECT_EQ(blocks(3), 1);
+  EXPECT_EQ(blocks(2), 0);
 }
 
 }  // namespace rlx::test

@@ -58,6 +58,7 @@ int write_out(const std::string& text, int code) {
 int do_work(const Work& work, std::string& out) {
   ProgressBar bar;
   set_log([&bar](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kInfo && CompileOptions::from_environment().verbose) bar.write(str("rlx: ", text, "\n"));
     if (level == LogLevel::kWarning) bar.write(str("rlx: warning: ", text, "\n"));
     if (level == LogLevel::kReport) bar.write(text);
   });
@@ -81,7 +82,7 @@ int run_tool(int argc, char** argv) {
       "Environment: RLX_DEVICE, RLX_THREADS, RLX_PRECISION (f32, f16, bf16), RLX_SKIP_PASSES, RLX_SCHEDULE (best, "
       "greedy,\n"
       "source) and, as 0 or 1, RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN and RLX_POISON change how models are\n"
-      "compiled; RLX_FUSION_REPORT=1, RLX_DISPATCH_REPORT=1 and RLX_IR_DUMP=DIR show how.\n"
+      "compiled; RLX_VERBOSE=1, RLX_FUSION_REPORT=1, RLX_DISPATCH_REPORT=1 and RLX_IR_DUMP=DIR show how.\n"
       "\n"
       "Examples:\n"
       "  rlx run examples/mlp.rlx --random-inputs --random-params --dim batch=4 --plan\n"

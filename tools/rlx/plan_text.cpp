@@ -72,7 +72,7 @@ Json plan_json(const PlanInfo& plan) {
   const auto list = [](const std::vector<StepInfo>& infos) {
     Json steps = Json::array();
     for (const StepInfo& s : infos) {
-      Json step = {{"node", s.node}, {"origin", s.origin}, {"op", s.op}, {"kernel", s.kernel}};
+      Json step = {{"name", s.name}, {"node", s.node}, {"origin", s.origin}, {"op", s.op}, {"kernel", s.kernel}};
       step.update(type_json(s.result));
       step["offset_bytes"] = s.offset_bytes < 0 ? Json() : Json(s.offset_bytes);
       steps.push_back(step);

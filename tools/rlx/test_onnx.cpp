@@ -31,6 +31,7 @@ struct Outcome {
   std::string why;
   double largest_difference = 0;
   bool staged = false;
+  int64_t host_steps = 0;  // that the cpu runs for a GPU, in the runs of all data sets
 };
 
 HostValue read_data(const fs::path& path, const onnx::TypeProto& type) {
@@ -77,6 +78,16 @@ std::string compare_values(const HostValue& got, const HostValue& want, const Op
              number_text(want.tensor.at(first)));
 }
 
+// Steps of the schedules in which the GPU waits for the cpu.
+int64_t host_steps(const std::vector<ModelStage>& stages) {
+  int64_t n = 0;
+  for (const ModelStage& stage : stages) {
+    if (stage.executable->device() != "webgpu") continue;
+    for (const StepInfo& step : stage.executable->plan().steps) n += step.kernel.starts_with("webgpu/") ? 0 : 1;
+  }
+  return n;
+}
+
 void run_data_set(onnx::Session& session, const fs::path& folder, const Options& o, Outcome& outcome) {
   std::map<std::string, HostValue> inputs;
   for (size_t i = 0; i < session.inputs().size(); ++i) {
@@ -86,7 +97,9 @@ void run_data_set(onnx::Session& session, const fs::path& folder, const Options&
     HostValue value = read_data(path, port.type);
     inputs[port.name] = std::move(value);
   }
-  const std::vector<HostValue> outputs = session.run(inputs);
+  std::vector<ModelStage> stages;
+  const std::vector<HostValue> outputs = session.run(inputs, {.stages = &stages});
+  outcome.host_steps += host_steps(stages);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const fs::path path = folder / str("output_", i, ".pb");
     if (!fs::exists(path)) continue;
@@ -133,13 +146,15 @@ int test_onnx(const Options& o, std::string& out) {
   std::sort(cases.begin(), cases.end());
   require(!cases.empty(), "Folder '", o.folder, "' holds no model.onnx",
           o.filter == "*" ? "" : " that the filter lets pass", ".");
-  int64_t counts[3] = {};
+  int64_t counts[3] = {}, steps = 0, with_steps = 0;
   Json list = Json::array();
   const bool terminal = isatty(STDERR_FILENO) != 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     if (terminal) std::fprintf(stderr, "\r%zu of %zu", i + 1, cases.size());
     const Outcome outcome = run_case(cases[i], o);
     ++counts[static_cast<size_t>(outcome.kind)];
+    steps += outcome.host_steps;
+    with_steps += outcome.host_steps > 0 ? 1 : 0;
     constexpr std::string_view names[] = {"passed", "failed", "skipped"};
     const std::string_view kind = names[static_cast<size_t>(outcome.kind)];
     if (o.json) {
@@ -147,7 +162,8 @@ int test_onnx(const Options& o, std::string& out) {
                       {"result", kind},
                       {"why", outcome.why},
                       {"largest_difference", outcome.largest_difference},
-                      {"staged", outcome.staged}});
+                      {"staged", outcome.staged},
+                      {"host_steps", outcome.host_steps}});
     } else if (outcome.kind != Outcome::Kind::kPassed) {
       std::string why = outcome.why;  // one line per case
       for (size_t at = 0; (at = why.find("\n  - ", at)) != why.npos;) why.replace(at, 5, " ");
@@ -156,9 +172,11 @@ int test_onnx(const Options& o, std::string& out) {
   }
   if (terminal) std::fprintf(stderr, "\r\033[K");
   if (o.json) {
-    out += dump({{"passed", counts[0]}, {"failed", counts[1]}, {"skipped", counts[2]}, {"cases", list}});
+    out += dump(
+        {{"passed", counts[0]}, {"failed", counts[1]}, {"skipped", counts[2]}, {"host_steps", steps}, {"cases", list}});
   } else {
     out += str(counts[0], " passed, ", counts[1], " failed, ", counts[2], " skipped\n");
+    if (o.device.starts_with("webgpu")) out += str(steps, " steps ran on the host, in ", with_steps, " cases\n");
   }
   return counts[1] == 0 ? 0 : 1;
 }
@@ -173,7 +191,7 @@ void add_test_onnx(CLI::App& app, Work& work) {
       ->required()
       ->type_name("DIR");
   add_value(*cmd, "--filter", o->filter, "GLOB", "only cases whose folder's name matches, such as 'test_conv_*'");
-  add_value(*cmd, "--device", o->device, "NAME", "where models run: auto, cpu, reference");
+  add_value(*cmd, "--device", o->device, "NAME", "where models run: auto, webgpu, cpu, reference");
   cmd->add_option("--rtol", o->rtol, "relative tolerance")->capture_default_str();
   cmd->add_option("--atol", o->atol, "absolute tolerance")->capture_default_str();
   cmd->add_flag("--json", o->json, "print every case as JSON");

@@ -81,7 +81,7 @@ void add_compile(TraceFile& trace, const CompileReport& report, int64_t begin_ns
 void add_steps(TraceFile& trace, const std::vector<StepTrace>& steps) {
   for (const StepTrace& s : steps) {
     const auto ns = static_cast<double>(std::max<int64_t>(1, s.end_ns - s.begin_ns));
-    trace.slice(s.step.op, s.once ? "prepare" : "step", s.begin_ns, s.end_ns,
+    trace.slice(s.step.name, s.once ? "prepare" : "step", s.begin_ns, s.end_ns,
                 {{"node", s.step.node},
                  {"origin", s.step.origin},
                  {"op", s.step.op},

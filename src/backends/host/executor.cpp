@@ -170,10 +170,11 @@ int64_t now_ns() {
 }
 
 struct EndCopy {
-  int32_t from;                   // value
-  int32_t to_state = -1;          // value, or …
-  int32_t to_input = -1;          // … manifest index
-  std::vector<std::byte> staged;  // where the source may be overwritten by another copy
+  int32_t from;                      // value
+  int32_t to_state = -1;             // value, or …
+  int32_t to_input = -1;             // … manifest index
+  std::vector<std::byte> staged;     // where the source may be overwritten by another copy
+  std::vector<int64_t> rows_in_use;  // of a fed input under an active extent: its sizes; empty: all
 };
 
 class HostProgram : public DeviceProgram, public ParamSource {
@@ -232,6 +233,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
   void set_feed(size_t output, size_t input) override {
     add_end_copy({.from = program_.outputs[output], .to_input = static_cast<int32_t>(input)});
+    set_rows_in_use(end_copies_.back());
   }
 
   bool set_active_sizes(const std::optional<DimBinding>& sizes) override {
@@ -239,6 +241,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
     steps_.clear();
     const bool honoured = !sizes || build_steps_at(*sizes);
     if (!sizes || !honoured) build_full_steps(sizes);
+    for (EndCopy& c : end_copies_) set_rows_in_use(c);
     write_dim_values();
     pointers_stale_ = true;
     return honoured;
@@ -320,8 +323,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
     for (const int32_t out : step.outputs) v = v < 0 ? out : v;
     const auto& value = program_.values[static_cast<size_t>(v)];
     const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
-    return {step.node,        step.origin, std::string(step.op->name),
-            step.kernel_name, value.type,  in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+    return {step.node,
+            step.origin,
+            std::string(step.op->name),
+            step.kernel_name,
+            value.type,
+            in_arena ? plan_.slots[static_cast<size_t>(v)].offset : -1,
+            std::string(step.op->name)};
   }
 
   // After the run, so that what this costs is not in it.
@@ -671,6 +679,13 @@ class HostProgram : public DeviceProgram, public ParamSource {
     end_copies_.push_back(std::move(copy));
   }
 
+  void set_rows_in_use(EndCopy& c) const {
+    c.rows_in_use.clear();
+    if (!active_ || c.to_input < 0) return;
+    c.rows_in_use = program_.values[static_cast<size_t>(c.from)].symbolic.shape.bind(*active_).sizes();
+    if (c.rows_in_use == full_sizes_[static_cast<size_t>(c.from)]) c.rows_in_use.clear();
+  }
+
   void finish() {
     for (const size_t i : copied_outputs_)
       if (outputs_[i].num_elements() > 0)
@@ -687,11 +702,15 @@ class HostProgram : public DeviceProgram, public ParamSource {
       }
       Tensor& input = inputs_[static_cast<size_t>(c.to_input)];
       if (!fed(static_cast<size_t>(c.to_input))) {  // from now on the handle's bytes are ours
-        input = Tensor(input.dtype(), input.sizes());
+        input = c.rows_in_use.empty() ? Tensor(input.dtype(), input.sizes()) : input.clone();
         fed_[static_cast<size_t>(c.to_input)] = input.bytes().data();
         pointers_stale_ = true;
       }
-      std::memcpy(input.mutable_bytes().data(), from, size);
+      if (c.rows_in_use.empty())
+        std::memcpy(input.mutable_bytes().data(), from, size);
+      else  // rows beyond an active extent stay what they were (spec 40, 5)
+        box_copy(c.rows_in_use, from, input.sizes(), input.mutable_bytes().data(), input.sizes(),
+                 size_of(input.dtype()));
     }
   }
 

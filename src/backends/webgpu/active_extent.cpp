@@ -46,6 +46,7 @@ bool WebGpuProgram::set_active_sizes(const std::optional<DimBinding>& sizes) {
       h->program->set_active_sizes(cut ? sizes : std::nullopt);
     }
   extent_is_used_ = honoured;
+  set_end_ranges();
   dispatches_.set_extent(extent, scales, stats_);
   write_dim_values();
   device_->check("setting the active extent");

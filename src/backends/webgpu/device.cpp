@@ -100,7 +100,8 @@ AdapterFacts facts_of(const Api& api, WGPUAdapter adapter) {
                   .workgroup_bytes = limits.maxComputeWorkgroupStorageSize,
                   .workgroup_threads = limits.maxComputeInvocationsPerWorkgroup,
                   .storage_bindings = limits.maxStorageBuffersPerShaderStage,
-                  .groups_per_axis = limits.maxComputeWorkgroupsPerDimension};
+                  .groups_per_axis = limits.maxComputeWorkgroupsPerDimension,
+                  .groups_per_row = limits.maxComputeWorkgroupsPerDimension};
 
   for (const uint32_t id : features_of(api, adapter)) {
     if (id == WGPUFeatureName_ShaderF16) facts.features.f16 = true;

@@ -24,6 +24,7 @@ struct Limits {
   uint32_t workgroup_threads = 256;
   uint32_t storage_bindings = 8;
   uint32_t groups_per_axis = 65535;
+  uint32_t groups_per_row = 65535;  // of a grid that wraps: tests make it smaller
 };
 
 struct Features {

@@ -180,10 +180,10 @@ void Dispatches::set_grid(const Grid& grid, const Extent& extent, ReadyDispatch&
   };
   int64_t x = r.is_done ? 0 : groups(grid.x), y = groups(grid.y);
   const int64_t z = groups(grid.z), most = limits_.groups_per_axis;
-  if (x > most) {
+  if (x > (y == 1 ? limits_.groups_per_row : most)) {
     RLX_ASSERT(y == 1 && "a long x wraps into y");
-    y = (x + most - 1) / most;
-    x = most;
+    x = limits_.groups_per_row;
+    y = (groups(grid.x) + x - 1) / x;
   }
   if (y > most || z > most)
     fail(ErrorKind::kUnsupported,

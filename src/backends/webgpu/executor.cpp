@@ -56,7 +56,37 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   if (sibling) take_weights(*sibling);
   if (options_.poison) make_poison();
   device_->check("preparing the program");
-  if (options_.webgpu.schedule_report && !nested_) log(LogLevel::kReport, schedule_text());
+  if (options_.webgpu.schedule_report && !nested_) {
+    plan_end_copies();
+    log(LogLevel::kReport, schedule_text());
+  }
+  if (options_.webgpu.attention_alias_report && !nested_) log(LogLevel::kReport, attention_alias_text());
+}
+
+std::string WebGpuProgram::attention_alias_text() const {
+  std::string out;
+  for (const Step& s : program_.steps) {
+    const auto* d = std::get_if<Dispatch>(&s.work);
+    if (d == nullptr || s.name != "attention") continue;
+    for (const Operand& written : d->operands) {
+      if (!written.write) continue;
+      const Place place = memory_.place(written.value);
+      const auto bytes = [&](int32_t v) {
+        return static_cast<uint64_t>(storage_bytes(value(v).storage, value(v).type));
+      };
+      std::string shared;
+      for (const Operand& read : d->operands) {
+        const Place other = memory_.place(read.value);
+        if (!read.write && other.buffer == place.buffer && other.offset < place.offset + bytes(written.value) &&
+            place.offset < other.offset + bytes(read.value))
+          shared += str(shared.empty() ? "" : ", ", value(read.value).label);
+      }
+      out +=
+          str("attention ", s.node, ": ", value(written.value).label, " lies in buffer ", place.buffer, " from byte ",
+              place.offset, " on and shares bytes with ", shared.empty() ? "no operand" : shared, "\n");
+    }
+  }
+  return out;
 }
 
 std::string WebGpuProgram::schedule_text() const {
@@ -66,11 +96,13 @@ std::string WebGpuProgram::schedule_text() const {
     ++counts[s.name];
     host += std::holds_alternative<HostCall>(s.work) ? 1 : 0;
   }
+  // New states that could not be computed in their place.
+  for (const EndCopy& c : end_copies_) counts["buffer_copy"] += c.through_host ? 0 : 1;
   const auto mib = [](int64_t bytes) { return std::round(static_cast<double>(bytes) / (1 << 20) * 1000) / 1000; };
   std::string out =
       str("schedule: ", program_.steps.size(), " steps, ", host, " on the host, ", program_.static_steps.size(),
           " once; arena ", mib(plan_.arena_bytes), " MiB, inputs, outputs and states ", mib(plan_.persistent_bytes),
-          " MiB; fft: ", counts["fft"], " on the GPU, ", counts["fft_host"], " on the host\n");
+          " MiB; fft: ", counts["fft_gpu"], " on the GPU, ", counts["fft_host"], " on the host\n");
   std::erase_if(counts, [](const auto& c) { return c.second == 0; });
   std::vector<std::vector<std::string>> rows = {{"step", "count"}};
   for (const auto& [name, n] : counts) rows.push_back({name, str(n)});
@@ -279,7 +311,8 @@ StepInfo WebGpuProgram::describe(const Step& step) const {
   }
   const bool in_arena = program_.problem.values[static_cast<size_t>(v)].region == plan::Region::kActivation;
   return {step.node, step.origin,   std::string(step.op->name),
-          kernel,    value(v).type, in_arena && on_device(v) ? plan_.slots[static_cast<size_t>(v)].offset : -1};
+          kernel,    value(v).type, in_arena && on_device(v) ? plan_.slots[static_cast<size_t>(v)].offset : -1,
+          step.name};
 }
 
 PlanInfo WebGpuProgram::plan() const {

@@ -54,7 +54,11 @@ class WebGpuProgram : public DeviceProgram {
     bool through_host = false;  // one of them has no device bytes, or they are stored differently
     int64_t staged = -1;        // through bytes of their own, at this offset: another copy overwrites the source
     uint64_t bytes = 0;
-    int64_t item = -1;  // of the readback, when it goes through the host
+    struct Range {
+      uint64_t offset, bytes;
+    };
+    std::vector<Range> ranges;  // of the bytes that are copied: of a fed input the rows in use alone
+    int64_t item = -1;          // of the readback, when it goes through the host
   };
   // A step of a traced run.
   struct Mark {
@@ -70,6 +74,7 @@ class WebGpuProgram : public DeviceProgram {
   int32_t root(int32_t v) const { return plan::root_of(program_.problem, v).value; }
   StepInfo describe(const Step& step) const;
   std::string schedule_text() const;
+  std::string attention_alias_text() const;
 
   // executor.cpp
   ReadyStep ready(Step& step);
@@ -89,6 +94,7 @@ class WebGpuProgram : public DeviceProgram {
   void run_on_host(HostCall& call);
   std::vector<Tensor> read_back(const std::vector<int32_t>& values);
   void plan_end_copies();
+  void set_end_ranges();
   void finish(const std::vector<bool>* wanted);
   void add_outputs(const std::vector<bool>* wanted);
   void encode_end_copies();

@@ -11,6 +11,7 @@
 #include "backends/webgpu/lower_loop.h"
 #include "backends/webgpu/memory.h"
 #include "backends/webgpu/split_weights.h"
+#include "backends/webgpu/step_names.h"
 #include "backends/webgpu/strided.h"
 #include "ops/cost.h"
 #include "rlx/ops/leaves.h"
@@ -283,7 +284,14 @@ class Lowering {
     const bool in_place = dispatch.in_place;
     for (const Axis* axis : {&dispatch.grid.x, &dispatch.grid.y, &dispatch.grid.z})
       if (axis->items == 0) return;
-    append(make_step(std::move(dispatch), name.empty() ? node.op->name : name), is_static, &node, in_place);
+    const std::string called = name.empty() ? step_name(*node.op, node.attrs, bound_types(node)) : std::string(name);
+    append(make_step(std::move(dispatch), called), is_static, &node, in_place);
+  }
+
+  std::vector<TensorType> bound_types(const Node& node) const {
+    std::vector<TensorType> types;
+    for (const ValueId id : node.inputs) types.push_back(bound_.type(id));
+    return types;
   }
 
   // What the node being lowered depends on, if it is static.
@@ -646,7 +654,7 @@ class Lowering {
     call.kernel = plan.steps.empty() ? "cpu" : plan.steps.back().kernel;
     Step step{.work = std::move(call),
               .op = node.op,
-              .name = str(node.op->name, "_host"),
+              .name = host_step_name(*node.op, node.attrs, bound_types(node)),
               .node = label_,
               .origin = node.origin,
               .graph_node = node_index_};

@@ -82,6 +82,7 @@ static const LoweringRow kTable[] = {
     {&ops::gather_nd, lower_gather_nd},
     {&ops::gaussian_splat_prepare, lower_gaussian_splat_prepare, gaussian_splat_prepare_supports},
     {&ops::gaussian_splat_rasterize, lower_gaussian_splat_rasterize, gaussian_splat_rasterize_supports},
+    {&ops::gaussian_splat_render, lower_gaussian_splat_render, gaussian_splat_prepare_supports},
     {&ops::gaussian_splat_render_backward, lower_gaussian_splat_render_backward, gaussian_splat_render_backward_supports},
     {&ops::ge, lower_elementwise, elementwise_supports},
     {&ops::gelu, lower_elementwise, elementwise_supports},

@@ -47,6 +47,8 @@ Limits limits_for(const Device& device, const CompileOptions& options) {
   };
   cut(limits.max_binding_bytes, options.webgpu.max_binding_bytes / 16 * 16);
   cut(limits.max_buffer_bytes, options.webgpu.max_buffer_bytes);
+  if (const int64_t most = options.webgpu.max_groups_per_row; most > 0)
+    limits.groups_per_row = static_cast<uint32_t>(std::min<int64_t>(limits.groups_per_row, most));
   return limits;
 }
 

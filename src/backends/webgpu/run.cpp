@@ -183,18 +183,42 @@ void WebGpuProgram::plan_end_copies() {
     ++stats_.buffers;
   }
   end_copies_stale_ = false;
+  set_end_ranges();
+}
+
+// All bytes; of a fed input those of the rows in use, so that the others stay what they were (spec 40, 5).
+void WebGpuProgram::set_end_ranges() {
+  for (EndCopy& c : end_copies_) {
+    c.ranges.assign(1, {0, c.bytes});
+    if (!active_ || c.input < 0 || c.through_host) continue;
+    const ProgramValue& to = value(c.to);
+    const std::vector<int64_t> full = to.type.shape.sizes(), used = to.symbolic.shape.bind(*active_).sizes();
+    size_t axis = 0;  // whose rows are cut
+    while (axis < full.size() && used[axis] == full[axis]) ++axis;
+    if (axis == full.size()) continue;
+    const auto element = static_cast<uint64_t>(storage_element_bytes(to.storage, to.type.dtype));
+    uint64_t outer = 1, row = element;
+    for (size_t i = 0; i < axis; ++i) outer *= static_cast<uint64_t>(full[i]);
+    for (size_t i = axis + 1; i < full.size(); ++i) row *= static_cast<uint64_t>(full[i]);
+    const uint64_t stride = row * static_cast<uint64_t>(full[axis]), bytes = row * static_cast<uint64_t>(used[axis]);
+    if (stride % 4 != 0 || bytes % 4 != 0) continue;  // WebGPU copies whole words: a half more would be as wrong
+    c.ranges.clear();
+    for (uint64_t i = 0; i < outer && bytes > 0; ++i) c.ranges.push_back({i * stride, bytes});
+  }
 }
 
 void WebGpuProgram::encode_end_copies() {
   const auto copy = [&](const EndCopy& c, bool to_staging) {
     const Place from = memory_.place(c.from), to = memory_.place(c.to);
     const auto at = static_cast<uint64_t>(std::max<int64_t>(c.staged, 0));
-    if (to_staging)
-      commands_.copy(memory_.buffer(from.buffer), from.offset, end_staging_.get(), at, c.bytes);
-    else if (c.staged >= 0)
-      commands_.copy(end_staging_.get(), at, memory_.buffer(to.buffer), to.offset, c.bytes);
-    else
-      commands_.copy(memory_.buffer(from.buffer), from.offset, memory_.buffer(to.buffer), to.offset, c.bytes);
+    for (const auto& [offset, bytes] : c.ranges)
+      if (to_staging)
+        commands_.copy(memory_.buffer(from.buffer), from.offset + offset, end_staging_.get(), at + offset, bytes);
+      else if (c.staged >= 0)
+        commands_.copy(end_staging_.get(), at + offset, memory_.buffer(to.buffer), to.offset + offset, bytes);
+      else
+        commands_.copy(memory_.buffer(from.buffer), from.offset + offset, memory_.buffer(to.buffer), to.offset + offset,
+                       bytes);
   };
   for (const EndCopy& c : end_copies_)
     if (c.staged >= 0) copy(c, true);

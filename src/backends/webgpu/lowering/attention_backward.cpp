@@ -37,8 +37,7 @@ void emit_gradient(LowerCall& call, const AttentionProblem& problem, Operand dy,
   call.emit({.kernel = std::move(key),
              .operands = {problem.q, problem.k, problem.v, dy, problem.mask, stats, first, second},
              .params = params,
-             .grid = {.x = {.items = params.groups}}},
-            of_keys ? "attention_bwd_kv" : "attention_bwd_q");
+             .grid = {.x = {.items = params.groups}}});
 }
 
 void emit_bias_gradient(LowerCall& call, const AttentionProblem& problem, Operand dy, Operand stats) {

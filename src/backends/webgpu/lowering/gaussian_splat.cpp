@@ -170,6 +170,24 @@ Entries emit_lists(LowerCall& call, const Scene& s, Operand outlines, Operand li
   return {LowerCall::reading(order), LowerCall::reading(starts), LowerCall::reading(places)};
 }
 
+// Every pixel composites the splats of its tile.
+template <class A>
+void emit_raster(LowerCall& call, const A& a, int64_t splats, Operand prep, Operand lists, Operand view) {
+  namespace k = wgsl::splat_raster;
+  call.emit({.kernel = {"splat_raster"},
+             .operands = {prep, lists, view, call.write(0)},
+             .params = k::Params{.n = to_u32(splats),
+                                 .width = to_u32(a.width),
+                                 .height = to_u32(a.height),
+                                 .tile_size = to_u32(a.tile_size),
+                                 .tiles_x = to_u32(tiles_x(a)),
+                                 .limit = to_u32(a.max_list_entries),
+                                 .max_steps = to_u32(std::min<int64_t>(a.max_splat_steps, INT32_MAX)),
+                                 .alpha_cutoff = a.alpha_cutoff,
+                                 .threshold = a.transmittance_threshold},
+             .grid = {.x = {.items = (a.width + 15) / 16 * ((a.height + 15) / 16)}}});
+}
+
 }  // namespace
 
 // Without splats, pixels or entries there is nothing to sort; the host writes such results.
@@ -198,21 +216,21 @@ bool gaussian_splat_rasterize_supports(const LowerSignature& s, const Device&) {
 }
 
 void lower_gaussian_splat_rasterize(LowerCall& call) {
-  namespace k = wgsl::splat_raster;
   const auto& a = call.attrs<ops::GaussianSplatRasterizeAttrs>();
   const int64_t splats = (call.input_type(0).dim(0).value() - 3 * a.width * a.height - 10) / 14;
-  call.emit({.kernel = {"splat_raster"},
-             .operands = {call.read(0), call.read(1), call.read(2), call.write(0)},
-             .params = k::Params{.n = to_u32(splats),
-                                 .width = to_u32(a.width),
-                                 .height = to_u32(a.height),
-                                 .tile_size = to_u32(a.tile_size),
-                                 .tiles_x = to_u32(tiles_x(a)),
-                                 .limit = to_u32(a.max_list_entries),
-                                 .max_steps = to_u32(std::min<int64_t>(a.max_splat_steps, INT32_MAX)),
-                                 .alpha_cutoff = a.alpha_cutoff,
-                                 .threshold = a.transmittance_threshold},
-             .grid = {.x = {.items = (a.width + 15) / 16 * ((a.height + 15) / 16)}}});
+  emit_raster(call, a, splats, call.read(0), call.read(1), call.read(2));
+}
+
+void lower_gaussian_splat_render(LowerCall& call) {
+  const auto& a = call.attrs<ops::GaussianSplatAttrs>();
+  const Scene s(call, a);
+  const int64_t tiles = tiles_x(a) * tiles_y(a);
+  const Operand prep = call.temporary(Storage::kF32, {14 * s.splats + 3 * a.width * a.height + 10});
+  const Operand lists = call.temporary(Storage::kU32, {s.splats + a.max_list_entries + 2 * tiles});
+  emit_rays(call, s, prep);
+  emit_colors(call, s, ColorRule(call, s), prep);
+  emit_lists(call, s, emit_outlines(call, s, prep, lists), lists);
+  emit_raster(call, a, s.splats, LowerCall::reading(prep), LowerCall::reading(lists), s.view);
 }
 
 bool gaussian_splat_render_backward_supports(const LowerSignature& s, const Device&) {

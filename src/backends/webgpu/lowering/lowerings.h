@@ -58,6 +58,7 @@ bool gaussian_splat_prepare_supports(const LowerSignature& signature, const Devi
 void lower_gaussian_splat_prepare(LowerCall& call);
 bool gaussian_splat_rasterize_supports(const LowerSignature& signature, const Device& device);
 void lower_gaussian_splat_rasterize(LowerCall& call);
+void lower_gaussian_splat_render(LowerCall& call);
 bool gaussian_splat_render_backward_supports(const LowerSignature& signature, const Device& device);
 void lower_gaussian_splat_render_backward(LowerCall& call);
 void lower_grid_sample(LowerCall& call);

@@ -2,6 +2,7 @@
 #include "wgsl/norm_backward.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/norm.h"
+#include "rlx/ops/norm.h"
 #include "wgsl/norm_backward_row.h"
 #include "wgsl/norm_backward_sums.h"
 #include "wgsl/norm_gradients.h"
@@ -42,14 +43,16 @@ void emit_dx(LowerCall& call, const NormRows& rows, RowPlan plan, bool vector, O
                         .includes = norm_includes(call, rows, vector)},
              .operands = {x, gamma, gamma, dy, moments, sums},
              .params = norm_params<wgsl::norm_backward_sums::Params>(rows, plan),
-             .grid = plan.grid()});
+             .grid = plan.grid()},
+            str(call.op().name, "_sums"));
   call.emit({.kernel = {.kernel = "norm_backward",
                         .types = types,
                         .constants = joined(plan.constants(), {{"CENTRED", rows.centred ? 1u : 0u}}),
                         .includes = norm_includes(call, rows, vector)},
              .operands = {x, gamma, gamma, dy, moments, LowerCall::reading(sums), out},
              .params = norm_params<wgsl::norm_backward::Params>(rows, plan),
-             .grid = plan.grid()});
+             .grid = plan.grid()},
+            str(call.op().name, "_input"));
 }
 
 // dx and the moments of rows that fit registers.
@@ -67,7 +70,8 @@ Operand emit_dx_of_rows(LowerCall& call, const NormRows& rows, const RowPlan& pl
                   .includes = norm_includes(call, rows, vector)},
        .operands = {x, gamma, gamma, dy, moments, out},
        .params = params,
-       .grid = plan.grid()});
+       .grid = plan.grid()},
+      str(call.op().name, "_input"));
   return LowerCall::reading(moments);
 }
 
@@ -97,7 +101,9 @@ void emit_gradients(LowerCall& call, const NormRows& rows, Operand x, Operand dy
                             .out = call.write(result),
                             .kind = ops::ReduceKind::kSum,
                             .dtype = dtype,
-                            .split = {1, parts, gammas}});
+                            .split = {1, parts, gammas},
+                            .step = str(call.op().name, result == 1 ? "_gamma" : "_beta",
+                                        &call.op() == &ops::rms_norm_backward ? "" : "_reduce")});
 }
 
 }  // namespace

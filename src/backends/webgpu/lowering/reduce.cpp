@@ -104,7 +104,7 @@ void emit_pass(LowerCall& call, const Reduction& r, const RowPlan& plan, Loads l
              .params = {params, {&k::Params::rows}},
              .grid = plan.grid(),
              .extent_safe = r.extent_safe},
-            "reduce");
+            r.step);
 }
 
 Loads loads_of(const LowerCall& call, const Reduction& r) {

@@ -54,6 +54,7 @@ struct Reduction {
   DType dtype = DType::F32;
   AxisSplit split{};
   bool extent_safe = false;
+  std::string step = "reduce";  // what its steps are called
 };
 void emit_reduction(LowerCall& call, const Reduction& reduction);
 // Its first pass alone: a sum or product per chunk of the plan.

@@ -1,0 +1,89 @@
+// Adapters and the devices made of them (spec 40, 1).
+#include <thread>
+
+#include "as_oracle.h"
+#include "backends/webgpu/device.h"
+
+namespace rlx::test {
+
+using DeviceOnWebGpu = WebGpu;
+
+static const DeviceInfo& find_device(const std::vector<DeviceInfo>& all, std::string_view name) {
+  for (const DeviceInfo& d : all)
+    if (d.name == name) return d;
+  fail(ErrorKind::kInternal, str("no device ", name));
+}
+
+TEST_F(DeviceOnWebGpu, IsOneForTheWholeProcess) {
+  std::shared_ptr<webgpu::Device> opened[4];
+  std::vector<std::thread> threads;
+  for (auto& device : opened) threads.emplace_back([&device] { device = webgpu::Device::open({}); });
+  for (std::thread& t : threads) t.join();
+  for (const auto& device : opened) EXPECT_EQ(device, opened[0]);
+}
+
+TEST_F(DeviceOnWebGpu, AdaptersAreListedWithWhatTheyOffer) {
+  const std::vector<DeviceInfo> all = devices();
+  const DeviceInfo& webgpu = find_device(all, "webgpu");
+  ASSERT_FALSE(webgpu.adapters.empty());
+  for (const DeviceDetail& a : webgpu.adapters) {
+    EXPECT_FALSE(a.name.empty());
+    EXPECT_FALSE(a.driver.empty());
+    EXPECT_TRUE(a.type == "discrete" || a.type == "integrated" || a.type == "software" || a.type == "virtual" ||
+                a.type == "other")
+        << a.type;
+    EXPECT_GE(a.max_buffer_bytes, 256 << 20);  // the defaults of WebGPU, at least
+    EXPECT_GE(a.max_binding_bytes, 128 << 20);
+    EXPECT_GE(a.workgroup_bytes, 16384);
+    EXPECT_GE(a.workgroup_threads, 256);
+    EXPECT_GE(a.storage_bindings, 8);
+    const auto offers = [&](std::string_view feature) {
+      return std::find(a.features.begin(), a.features.end(), feature) != a.features.end();
+    };
+    EXPECT_EQ(a.uses_f16, offers("shader-f16")) << a.name;
+  }
+}
+
+// A workgroup with all the memory and threads that the adapter has, which WebGPU's defaults would not let it have.
+TEST_F(DeviceOnWebGpu, HasTheAdaptersLimitsNotTheDefaults) {
+  const auto device = webgpu::Device::open({});
+  const webgpu::Limits& limits = device->limits();
+  webgpu::PipelineSource source;
+  source.label = "limits";
+  source.bindings = {{.index = 0, .writable = true}};
+  source.wgsl =
+      str("@group(0) @binding(0) var<storage, read_write> y: array<u32>;\nvar<workgroup> cells: array<u32, ",
+          limits.workgroup_bytes / 4, ">;\n@compute @workgroup_size(", limits.workgroup_threads,
+          ")\nfn main(@builtin(local_invocation_index) i: u32) {\n  cells[i] = i;\n  workgroupBarrier();\n  y[i] = "
+          "cells[0];\n}\n");
+  EXPECT_NO_THROW(device->pipeline(source, true));
+  EXPECT_NO_THROW(device->check("making a pipeline"));
+}
+
+TEST_F(DeviceOnWebGpu, AnAdapterIsChosenByIndexOrName) {
+  Maker m;
+  const Value x = m.in({3});
+  m.out(x * x);
+  const std::vector<DeviceInfo> all = devices();
+  const DeviceInfo& webgpu = find_device(all, "webgpu");
+  for (size_t i = 0; i < webgpu.adapters.size(); ++i)
+    for (const std::string& choice : {str(i), webgpu.adapters[i].name.substr(0, 6)}) {
+      CompileOptions options = webgpu_options();
+      options.device = "webgpu:" + choice;
+      EXPECT_EQ(compile(m.g, options).run({{"x0", Tensor::f32({3}, {1, 2, 3})}}).at("y0"), Tensor::f32({3}, {1, 4, 9}))
+          << choice;
+    }
+}
+
+TEST_F(DeviceOnWebGpu, ASoftwareAdapterIsTakenOnlyWhenAskedFor) {
+  const std::vector<DeviceInfo> all = devices();
+  const DeviceInfo& webgpu = find_device(all, "webgpu");
+  const bool hardware = std::any_of(webgpu.adapters.begin(), webgpu.adapters.end(),
+                                    [](const DeviceDetail& a) { return a.type != "software"; });
+  Maker m;
+  m.out(ops::tanh(m.in({3})));
+  EXPECT_EQ(compile(m.g, {.device = "auto"}).device(), hardware ? "webgpu" : "cpu");
+  EXPECT_EQ(compile(m.g, {.device = "webgpu"}).device(), "webgpu");
+}
+
+}  // namespace rlx::test
