@@ -30,13 +30,15 @@ enum class Scheme : int32_t {
   kGgufQ6K,
   kGgufQ8K,
   kGgufIq4Nl,
-  kGgufIq4Xs
+  kGgufIq4Xs,
+  kGgufF16,  // plain halves: a block is one element, without a scale
+  kGgufBf16
 };
 constexpr auto names_of(Scheme) {
-  return std::array<std::string_view, 20>{"int8",      "int8a",     "int4",      "fp8e4m3",    "fp8e5m2",
-                                          "nvfp4",     "gguf_q4_0", "gguf_q4_1", "gguf_q5_0",  "gguf_q5_1",
-                                          "gguf_q8_0", "gguf_q8_1", "gguf_q2k",  "gguf_q3k",   "gguf_q4k",
-                                          "gguf_q5k",  "gguf_q6k",  "gguf_q8k",  "gguf_iq4nl", "gguf_iq4xs"};
+  return std::array<std::string_view, 22>{
+      "int8",      "int8a",     "int4",      "fp8e4m3",   "fp8e5m2",  "nvfp4",    "gguf_q4_0", "gguf_q4_1",
+      "gguf_q5_0", "gguf_q5_1", "gguf_q8_0", "gguf_q8_1", "gguf_q2k", "gguf_q3k", "gguf_q4k",  "gguf_q5k",
+      "gguf_q6k",  "gguf_q8k",  "gguf_iq4nl", "gguf_iq4xs", "gguf_f16", "gguf_bf16"};
 }
 
 struct SchemeInfo {

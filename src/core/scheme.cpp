@@ -21,6 +21,7 @@ static constexpr SchemeInfo kSchemes[] = {
     {Scheme::kGgufQ4K, 256, 144, 0, 12, 45}, {Scheme::kGgufQ5K, 256, 176, 0, 13, 55},
     {Scheme::kGgufQ6K, 256, 210, 0, 14, 66}, {Scheme::kGgufQ8K, 256, 292, 0, 15, 91},
     {Scheme::kGgufIq4Nl, 32, 18, 0, 20, 45}, {Scheme::kGgufIq4Xs, 256, 136, 0, 23, 43},
+    {Scheme::kGgufF16, 1, 2, 0, 1, 160},     {Scheme::kGgufBf16, 1, 2, 0, 30, 160},
 };
 
 const SchemeInfo& info(Scheme scheme) {
@@ -149,6 +150,8 @@ double element(Scheme scheme, const uint8_t* b, int j) {
     case Scheme::kGgufQ8K: return f32_at(b) * i8(b[4 + j]);
     case Scheme::kGgufIq4Nl: return half_at(b) * kIq4Levels[nibble(b + 2, j)];
     case Scheme::kGgufIq4Xs: return iq4xs(b, j);
+    case Scheme::kGgufF16: return half_at(b);
+    case Scheme::kGgufBf16: return bf16_to_double(static_cast<uint16_t>(b[0] | b[1] << 8));
     default: fail(ErrorKind::kInvalid, str("Scheme ", scheme, " has no self-contained blocks."));
   }
 }

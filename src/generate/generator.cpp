@@ -28,64 +28,85 @@ Generator::Generator(const models::ModelSource& source, const GeneratorOptions& 
     : options_(options),
       decoder_(make_decoder(source, {.context = options.context, .batch = options.batch, .cache = options.cache})),
       sequences_(static_cast<size_t>(options.batch)),
-      executable_(compile_generator(decoder_, options)) {}
+      read_again_(static_cast<size_t>(options.batch), false),
+      given_(static_cast<size_t>(options.batch)),
+      parts_(static_cast<size_t>(options.batch)),
+      next_(static_cast<size_t>(options.batch)),
+      executable_(compile_generator(decoder_, options)) {
+  for (auto& tokens : sequences_) tokens.reserve(static_cast<size_t>(context()));
+}
 
 int32_t Generator::feed(std::span<const int32_t> tokens) {
-  const std::vector<int32_t> list(tokens.begin(), tokens.end());
-  return feed(std::span(&list, 1))[0];
+  require(batch() == 1, "There are ", batch(), " sequences, tokens are given for one.");
+  given_[0].assign(tokens.begin(), tokens.end());
+  feed_given();
+  return next_[0];
 }
 
 std::vector<int32_t> Generator::feed(std::span<const std::vector<int32_t>> tokens) {
   require(tokens.size() == sequences_.size(), "There are ", sequences_.size(), " sequences, tokens are given for ",
           tokens.size(), ".");
-  for (size_t s = 0; s < tokens.size(); ++s) {
-    require(!tokens[s].empty(), "Sequence ", s, " is given no tokens.");
-    const auto length = static_cast<int64_t>(sequences_[s].size() + tokens[s].size());
+  for (size_t s = 0; s < tokens.size(); ++s) given_[s].assign(tokens[s].begin(), tokens[s].end());
+  feed_given();
+  return next_;
+}
+
+// Allocates nothing when it is one token per sequence again.
+void Generator::feed_given() {
+  for (size_t s = 0; s < given_.size(); ++s) {
+    require(!given_[s].empty(), "Sequence ", s, " is given no tokens.");
+    const auto length = static_cast<int64_t>(sequences_[s].size() + given_[s].size());
     require(length <= context(), "Sequence ", s, " would have ", length, " tokens; the context has ", context(), ".");
-    for (const int32_t t : tokens[s])
+    for (const int32_t t : given_[s])
       require(t >= 0 && t < vocabulary(), "Token ", t, " is not between 0 and ", vocabulary() - 1, ".");
+  }
+  for (size_t s = 0; s < given_.size(); ++s) {
+    if (!read_again_[s]) continue;
+    given_[s].insert(given_[s].begin(), sequences_[s].begin(), sequences_[s].end());
+    sequences_[s].clear();
+    read_again_[s] = false;
   }
   if (!sampling_begun_) {
     std::vector<std::vector<int32_t>> all = sequences_;
     std::vector<std::span<const int32_t>> recent;
-    for (size_t s = 0; s < all.size(); ++s) all[s].insert(all[s].end(), tokens[s].begin(), tokens[s].end());
+    for (size_t s = 0; s < all.size(); ++s) all[s].insert(all[s].end(), given_[s].begin(), given_[s].end());
     for (const auto& list : all) recent.emplace_back(list);
     begin_sampling(executable_, options_.sampling, recent);
     sampling_begun_ = true;
   }
   // Rows of a part are computed together: the longest sequence says how many parts there are.
   size_t longest = 0, done = 0;
-  for (const auto& list : tokens) longest = std::max(longest, list.size());
-  std::vector<int32_t> next(tokens.size());
+  for (const auto& list : given_) longest = std::max(longest, list.size());
   while (done < longest) {
     const size_t part = std::min(longest - done, static_cast<size_t>(kMostRows));
-    std::vector<std::span<const int32_t>> parts;
-    for (const auto& list : tokens) {
-      const size_t from = std::min(done, list.size()), to = std::min(done + part, list.size());
-      parts.push_back(std::span(list).subspan(from, to - from));
+    for (size_t s = 0; s < given_.size(); ++s) {
+      const size_t from = std::min(done, given_[s].size()), to = std::min(done + part, given_[s].size());
+      parts_[s] = std::span(given_[s]).subspan(from, to - from);
     }
     if (longest > static_cast<size_t>(kMostRows))
       progress("reading the prompt", static_cast<double>(done) / static_cast<double>(longest));
-    run(parts);
-    for (size_t s = 0; s < tokens.size(); ++s) {
-      if (parts[s].empty()) continue;
-      sequences_[s].insert(sequences_[s].end(), parts[s].begin(), parts[s].end());
-      if (done + part >= tokens[s].size()) next[s] = drawn_[s];
+    run(parts_);
+    for (size_t s = 0; s < given_.size(); ++s) {
+      if (parts_[s].empty()) continue;
+      sequences_[s].insert(sequences_[s].end(), parts_[s].begin(), parts_[s].end());
+      if (done + part >= given_[s].size()) next_[s] = drawn_[s];
     }
     done += part;
   }
-  return next;
 }
 
 void Generator::run(const std::vector<std::span<const int32_t>>& parts) {
   size_t rows = 0;
   for (const auto& p : parts) rows = std::max(rows, p.size());
   const int64_t size = padded_rows(static_cast<int64_t>(rows)), batch = this->batch();
-  if (inputs_.empty() || inputs_[0].sizes()[1] != size)
-    inputs_ = {Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch}),
-               Tensor(DType::I32, {batch})};
+  const bool says_which = has_recurrent_states() && batch > 1;  // rows count
+  if (inputs_.empty() || inputs_[0].sizes()[1] != size) {
+    inputs_ = {Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch, size}), Tensor(DType::I32, {batch})};
+    if (says_which) inputs_.emplace_back(DType::F32, std::vector<int64_t>{batch, size});
+    inputs_.emplace_back(DType::I32, std::vector<int64_t>{batch});
+  }
   const auto tokens = inputs_[0].mutable_values<int32_t>(), positions = inputs_[1].mutable_values<int32_t>(),
-             past = inputs_[2].mutable_values<int32_t>(), last = inputs_[3].mutable_values<int32_t>();
+             past = inputs_[2].mutable_values<int32_t>(), last = inputs_.back().mutable_values<int32_t>();
   for (size_t s = 0; s < parts.size(); ++s) {
     const auto length = static_cast<int32_t>(sequences_[s].size());
     past[s] = length;
@@ -95,6 +116,7 @@ void Generator::run(const std::vector<std::span<const int32_t>>& parts) {
       const size_t at = s * static_cast<size_t>(size) + i;
       tokens[at] = i < valid ? parts[s][i] : 0;
       positions[at] = i < valid ? length + static_cast<int32_t>(i) : 0;
+      if (says_which) inputs_[3].mutable_values<float>()[at] = i < valid ? 1.0f : 0.0f;
     }
   }
   const bool cut = batch == 1;  // the rows behind the prompt's end are not computed
@@ -111,6 +133,9 @@ void Generator::truncate(int64_t sequence, int64_t length) {
   auto& tokens = sequences_[static_cast<size_t>(sequence)];
   require(length >= 0 && length <= static_cast<int64_t>(tokens.size()), "Sequence ", sequence, " has ", tokens.size(),
           " tokens, not ", length, ".");
+  // A recurrent state cannot go back: what is left is read again with the next tokens.
+  if (has_recurrent_states() && length != static_cast<int64_t>(tokens.size()))
+    read_again_[static_cast<size_t>(sequence)] = true;
   tokens.resize(static_cast<size_t>(length));
 }
 

@@ -33,7 +33,8 @@ class Generator {
   std::vector<int32_t> feed(std::span<const std::vector<int32_t>> tokens);
   int32_t feed(std::span<const int32_t> tokens);  // of the only sequence
 
-  // Forgets what stands behind the first `length` tokens: the caches keep those.
+  // Forgets what stands behind the first `length` tokens: the caches keep those. Models with recurrent states read them
+  // again.
   void truncate(int64_t sequence, int64_t length);
   // Draws of a new answer: the same seed gives the same tokens again.
   void restart_sampling() { sampling_begun_ = false; }
@@ -43,13 +44,19 @@ class Generator {
   const Executable& executable() const { return executable_; }
 
  private:
+  bool has_recurrent_states() const { return decoder_.builder->has_recurrent_states(); }
+  void feed_given();
   void run(const std::vector<std::span<const int32_t>>& parts);
 
   GeneratorOptions options_;
   Decoder decoder_;
   std::vector<std::vector<int32_t>> sequences_;
+  std::vector<bool> read_again_;  // by sequence: its states are not those of its tokens
+  std::vector<std::vector<int32_t>> given_;      // of one feed: the tokens,
+  std::vector<std::span<const int32_t>> parts_;  // those of one run,
+  std::vector<int32_t> next_;                    // and what follows
   Executable executable_;
-  std::vector<Tensor> inputs_;  // of the last size: tokens, positions, past, last
+  std::vector<Tensor> inputs_;  // of the last size, in the graph's order
   std::vector<int32_t> drawn_;
   Tensor scores_;
   bool sampling_begun_ = false;

@@ -7,7 +7,17 @@ namespace rlx::models {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
+    {"gemma2", configure_gemma2, build_gemma},
+    {"gemma3", configure_gemma3, build_gemma},
+    {"gpt2", configure_gpt2, build_gpt2},
     {"llama", configure_llama, build_llama},
+    {"mamba", configure_mamba, build_mamba},
+    {"phi3", configure_phi3, build_phi3},
+    {"qwen2", configure_qwen, build_llama},
+    {"qwen3", configure_qwen, build_llama},
+    {"qwen3moe", configure_qwen_moe, build_llama},
+    {"qwen3next", configure_qwen3next, build_qwen3next},
+    {"starcoder2", configure_starcoder2, build_gpt2},
 };
 
 }  // namespace

@@ -22,6 +22,20 @@ Value logits_of(DecoderBuilder& b, const Value& hidden);
 
 // Families: one file each in architectures/.
 void configure_llama(const ModelSource& source, DecoderConfig& config);
+void configure_qwen(const ModelSource& source, DecoderConfig& config);
+void configure_qwen_moe(const ModelSource& source, DecoderConfig& config);
+void configure_gemma2(const ModelSource& source, DecoderConfig& config);
+void configure_gemma3(const ModelSource& source, DecoderConfig& config);
+void configure_phi3(const ModelSource& source, DecoderConfig& config);
+void configure_gpt2(const ModelSource& source, DecoderConfig& config);
+void configure_starcoder2(const ModelSource& source, DecoderConfig& config);
+void configure_mamba(const ModelSource& source, DecoderConfig& config);
+void configure_qwen3next(const ModelSource& source, DecoderConfig& config);
 Value build_llama(DecoderBuilder& b);
+Value build_gemma(DecoderBuilder& b);
+Value build_phi3(DecoderBuilder& b);
+Value build_gpt2(DecoderBuilder& b);
+Value build_mamba(DecoderBuilder& b);
+Value build_qwen3next(DecoderBuilder& b);
 
 }  // namespace rlx::models

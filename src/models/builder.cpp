@@ -14,69 +14,23 @@ bool same_angles(const RopeConfig& a, const RopeConfig& b) {
 
 }  // namespace
 
+// max(x, 0) + ln(1 + e^-|x|): neither part overflows.
+Value softplus(const Value& x) {
+  const Value one = x.graph().constant(Tensor::f32({}, {1}));
+  return ops::relu(x) + ops::log(one + ops::exp(-ops::abs(x)));
+}
+
 DecoderBuilder::DecoderBuilder(const ModelSource& source, DecoderConfig config, CacheOptions cache)
-    : source_(source),
+    : ModelParts(source, config.architecture, config.norm_eps),
       config_(std::move(config)),
       cache_(cache),
-      graph_(config_.architecture),
       rows_(Dim::symbol(symbols::kSeq)),
       tokens_(graph_.input("tokens", {{cache.batch, rows_}, DType::I32})),
       positions_(graph_.input("positions", {{cache.batch, rows_}, DType::I32})),
       past_(graph_.input("past", {{cache.batch}, DType::I32})),
-      length_(past_ + ops::cast(graph_.dim_value(rows_), {.to = DType::I32})) {}
-
-Value DecoderBuilder::param(const std::string& name, const Tensor& data) {
-  const auto found = params_.find(name);
-  if (found != params_.end()) return found->second;
-  weights_.emplace(name, data);
-  const Value value = graph_.param(name, data.type());
-  params_.emplace(name, value);
-  return value;
-}
-
-Value DecoderBuilder::weight(const std::string& name) {
-  const Weight w = source_.require_weight(name);
-  require(!w.scheme && is_float(w.data.dtype()), source_.path(), ": tensor '", name,
-          "' is packed; plain numbers are expected.");
-  const Value value = param(name, w.data);
-  return w.data.dtype() == DType::F32 ? value : ops::cast(value, {.to = DType::F32});
-}
-
-Value DecoderBuilder::scalar(float value) { return graph_.constant(Tensor::f32({}, {value})); }
-
-Value DecoderBuilder::embedding(const Value& ids, const std::string& name) {
-  const Weight w = source_.require_weight(name);
-  require(w.sizes.size() == 2, source_.path(), ": tensor '", name, "' is not a matrix.");
-  if (w.scheme) return ops::dequant_gather(param(name, w.data), ids, {.scheme = *w.scheme, .k = w.sizes[1]});
-  const Value rows = ops::gather(param(name, w.data), ids, {.axis = 0});
-  return w.data.dtype() == DType::F32 ? rows : ops::cast(rows, {.to = DType::F32});
-}
-
-Value DecoderBuilder::linear(const Value& x, const std::string& name) {
-  const Value y = linear_with(x, name + ".weight");
-  return has(name + ".bias") ? y + weight(name + ".bias") : y;
-}
-
-Value DecoderBuilder::linear_with(const Value& x, const std::string& name) {
-  const Weight w = source_.require_weight(name);
-  const Dim& k = x.shape()[static_cast<size_t>(x.type().rank() - 1)];
-  require(w.sizes.size() == 2 && k.is(w.sizes[1]), source_.path(), ": tensor '", name, "' (",
-          Shape(std::vector<Dim>(w.sizes.begin(), w.sizes.end())), ") does not fit ", k, " columns.");
-  if (w.scheme) return ops::dequant_matmul(x, param(name, w.data), {.scheme = *w.scheme});
-  Value transposed = ops::transpose(param(name, w.data), {.perm = {1, 0}});
-  if (w.data.dtype() != DType::F32) transposed = ops::cast(transposed, {.to = DType::F32});
-  return ops::matmul(x, transposed);
-}
-
-Value DecoderBuilder::rms_norm(const Value& x, const std::string& name) {
-  return ops::rms_norm(x, weight(name + ".weight"), {.eps = config_.norm_eps});
-}
-
-Value DecoderBuilder::layer_norm(const Value& x, const std::string& name) {
-  const Value gamma = weight(name + ".weight");
-  const Value beta =
-      has(name + ".bias") ? weight(name + ".bias") : graph_.constant(Tensor(DType::F32, gamma.shape().sizes()));
-  return ops::layer_norm(x, gamma, beta, {.eps = config_.norm_eps});
+      length_(past_ + ops::cast(graph_.dim_value(rows_), {.to = DType::I32})) {
+  RopeConfig& rope = config_.rope;
+  if (!rope.long_factors.empty() && cache.context > rope.original_context) rope.pair_factors = rope.long_factors;
 }
 
 Value DecoderBuilder::rope(const Value& x, const RopeConfig& rope) {
@@ -101,29 +55,96 @@ Value DecoderBuilder::head_norm(const Value& x, const std::string& name) {
   return ops::reshape(rms_norm(heads, name), {.new_shape = {flat[0], flat[1], width}});
 }
 
-Value DecoderBuilder::attention(int64_t layer, const Value& q, const Value& k, const Value& v,
-                                const AttentionOptions& options) {
-  const int64_t width = k.shape()[2].value();
+DecoderBuilder::Qkv DecoderBuilder::qkv(const Value& x, int64_t i) {
+  const std::string layer = str("blk.", i, ".");
+  const int64_t wide = config_.heads * config_.head_dim;
+  const int64_t narrow = config_.kv_heads[static_cast<size_t>(i)] * config_.head_dim;
+  require(narrow > 0, source_.path(), ": attention.head_count_kv of layer ", i, " is 0.");
+  const auto check = [&](const Value& y, int64_t width) {
+    require(y.shape()[2].is(width), source_.path(), ": layer ", i, " projects to ", y.shape()[2], " columns, not ",
+            width, ".");
+    return y;
+  };
+  const auto parts = [&]() -> Qkv {
+    if (!has(layer + "attn_qkv.weight"))
+      return {check(linear(x, layer + "attn_q"), wide), check(linear(x, layer + "attn_k"), narrow),
+              check(linear(x, layer + "attn_v"), narrow)};
+    const Value all = check(linear(x, layer + "attn_qkv"), wide + 2 * narrow);
+    return {columns(all, 0, wide), columns(all, wide, narrow), columns(all, wide + narrow, narrow)};
+  };
+  Qkv out = parts();
+  if (has(layer + "attn_q_norm.weight")) {
+    out.q = head_norm(out.q, layer + "attn_q_norm");
+    out.k = head_norm(out.k, layer + "attn_k_norm");
+  }
+  const RopeConfig& angles = config_.rope_of(i);
+  out.q = rope(out.q, angles);
+  out.k = rope(out.k, angles);
+  return out;
+}
+
+Value DecoderBuilder::attention(int64_t i, const Qkv& qkv) {
+  const int64_t width = qkv.k.shape()[2].value(), window = config_.window_of(i);
   const TensorType cache{{cache_.batch, cache_.capacity, width}, cache_.dtype};
   const auto append = [&](const char* what, const Value& rows) {
-    const Value old = graph_.state(str("cache.", layer, ".", what), cache);
+    const Value old = graph_.state(str("cache.", i, ".", what), cache);
     const Value stored = cache_.dtype == rows.dtype() ? rows : ops::cast(rows, {.to = cache_.dtype});
     const Value all = ops::kv_append(old, stored, past_);
     graph_.update(old, all);
     return all;
   };
-  const Value keys = append("k", k), values = append("v", v);
+  const Value keys = append("k", qkv.k), values = append("v", qkv.v);
   ops::AttentionAttrs attrs{.num_heads = config_.heads,
                             .head_dim = config_.head_dim,
                             .layout = ops::AttentionLayout::kBsf,
                             .mask_kind = ops::MaskKind::kCausal,
-                            .score_scale = options.scale,
-                            .attn_logit_softcap = options.softcap};
-  if (options.window > 0) {
+                            .score_scale = config_.attention_scale,
+                            .attn_logit_softcap = config_.attention_softcap};
+  if (window > 0) {
     attrs.mask_kind = ops::MaskKind::kSlidingWindow;
-    attrs.window = options.window - 1;  // the query's own key is not counted there
+    attrs.window = window - 1;  // the query's own key is not counted there
   }
-  return ops::attention(q, keys, values, length_, attrs);
+  return ops::attention(qkv.q, keys, values, length_, attrs);
+}
+
+Value DecoderBuilder::recurrent_state(const std::string& name, std::vector<int64_t> sizes) {
+  recurrent_ = true;
+  sizes.insert(sizes.begin(), cache_.batch);
+  const Value old = graph_.state(name, {Shape(std::vector<Dim>(sizes.begin(), sizes.end())), DType::F32});
+  states_.emplace(name, old);
+  std::vector<Dim> broadcast(sizes.size(), 1);
+  broadcast[0] = cache_.batch;
+  const Value begins = ops::le(past_, graph_.constant(Tensor::i32({}, {0})));
+  return ops::where(ops::reshape(begins, {.new_shape = broadcast}), scalar(0), old);
+}
+
+void DecoderBuilder::updated(const std::string& name, const Value& value) { graph_.update(states_.at(name), value); }
+
+const Value& DecoderBuilder::in_use() {
+  if (!in_use_) in_use_ = graph_.input("in_use", {{cache_.batch, rows_}, DType::F32});
+  return *in_use_;
+}
+
+Value DecoderBuilder::zero_unused(const Value& x) {
+  if (cache_.batch == 1) return x;
+  std::vector<Dim> shape(static_cast<size_t>(x.type().rank()), 1);
+  shape[0] = cache_.batch;
+  shape[1] = rows_;
+  return x * ops::reshape(in_use(), {.new_shape = shape});
+}
+
+Value DecoderBuilder::causal_conv(int64_t i, const Value& x, const std::string& name) {
+  const Value w = weight(name + ".weight");
+  const int64_t channels = x.shape()[2].value(), kernel = config_.recurrent.kernel;
+  require(w.shape() == Shape{channels, kernel}, source_.path(), ": tensor '", name, ".weight' (", w.shape(),
+          ") is not [", channels, ", ", kernel, "].");
+  const std::string state = str("conv.", i);
+  Values operands = {x, w, recurrent_state(state, {kernel - 1, channels})};
+  if (cache_.batch > 1)
+    operands.push_back(ops::cast(ops::reduce_sum(in_use(), {.axes = {1}}), {.to = DType::I32}));
+  const Value y = ops::causal_conv(operands);
+  updated(state, y.result(1));
+  return has(name + ".bias") ? y + weight(name + ".bias") : y;
 }
 
 Value DecoderBuilder::feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation) {

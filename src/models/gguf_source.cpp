@@ -5,9 +5,11 @@
 
 namespace rlx::models {
 
-GgufSource::GgufSource(const std::string& path) : file_(gguf::File::open(path)) {
+GgufSource::GgufSource(const std::string& path) : GgufSource(gguf::File::open(path)) {}
+
+GgufSource::GgufSource(gguf::File file) : file_(std::move(file)) {
   const std::optional<std::string> name = file_.text("general.architecture");
-  require(name.has_value(), path, ": metadata 'general.architecture' is missing: it is not a model.");
+  require(name.has_value(), path(), ": metadata 'general.architecture' is missing: it is not a model.");
   architecture_ = *name;
 }
 

@@ -8,6 +8,7 @@ namespace rlx::models {
 class GgufSource : public ModelSource {
  public:
   explicit GgufSource(const std::string& path);
+  explicit GgufSource(gguf::File file);
 
   const gguf::File& file() const { return file_; }
   const std::string& path() const override { return file_.path(); }

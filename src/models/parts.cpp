@@ -4,6 +4,25 @@
 
 namespace rlx::models {
 
+namespace {
+
+// A matrix whose rows kernels decode as they read them: packed, or of halves as they are in the file.
+struct Rows {
+  Scheme scheme;
+  Tensor data;  // U8 [bytes]
+};
+std::optional<Rows> rows_of(const Weight& w) {
+  if (w.scheme) return Rows{*w.scheme, w.data};
+  const DType dtype = w.data.dtype();
+  if (dtype != DType::F16 && dtype != DType::BF16) return std::nullopt;
+  const auto owner = std::make_shared<const Tensor>(w.data);
+  const auto bytes = static_cast<int64_t>(w.data.bytes().size());
+  return Rows{dtype == DType::F16 ? Scheme::kGgufF16 : Scheme::kGgufBf16,
+              Tensor::borrow(DType::U8, {bytes}, w.data.bytes(), owner)};
+}
+
+}  // namespace
+
 Value ModelParts::param(const std::string& name, const Tensor& data) {
   const auto found = params_.find(name);
   if (found != params_.end()) return found->second;
@@ -26,9 +45,9 @@ Value ModelParts::scalar(float value) { return graph_.constant(Tensor::f32({}, {
 Value ModelParts::embedding(const Value& ids, const std::string& name) {
   const Weight w = source_.require_weight(name);
   require(w.sizes.size() == 2, source_.path(), ": tensor '", name, "' is not a matrix.");
-  if (w.scheme) return ops::dequant_gather(param(name, w.data), ids, {.scheme = *w.scheme, .k = w.sizes[1]});
-  const Value rows = ops::gather(param(name, w.data), ids, {.axis = 0});
-  return w.data.dtype() == DType::F32 ? rows : ops::cast(rows, {.to = DType::F32});
+  if (const auto rows = rows_of(w))
+    return ops::dequant_gather(param(name, rows->data), ids, {.scheme = rows->scheme, .k = w.sizes[1]});
+  return ops::gather(weight(name), ids, {.axis = 0});
 }
 
 Value ModelParts::linear(const Value& x, const std::string& name) {
@@ -41,10 +60,20 @@ Value ModelParts::linear_with(const Value& x, const std::string& name) {
   const Dim& k = x.shape()[static_cast<size_t>(x.type().rank() - 1)];
   require(w.sizes.size() == 2 && k.is(w.sizes[1]), source_.path(), ": tensor '", name, "' (",
           Shape(std::vector<Dim>(w.sizes.begin(), w.sizes.end())), ") does not fit ", k, " columns.");
-  if (w.scheme) return ops::dequant_matmul(x, param(name, w.data), {.scheme = *w.scheme});
-  Value transposed = ops::transpose(param(name, w.data), {.perm = {1, 0}});
-  if (w.data.dtype() != DType::F32) transposed = ops::cast(transposed, {.to = DType::F32});
-  return ops::matmul(x, transposed);
+  if (const auto rows = rows_of(w)) return ops::dequant_matmul(x, param(name, rows->data), {.scheme = rows->scheme});
+  return ops::matmul(x, ops::transpose(weight(name), {.perm = {1, 0}}));
+}
+
+Value ModelParts::expert_linear(const Value& x, const std::string& name, const Value& choice) {
+  const std::string full = name + ".weight";
+  const Weight w = source_.require_weight(full);
+  require(w.sizes.size() == 3 && w.sizes[0] > 0 && x.shape()[1].is(w.sizes[2]), source_.path(), ": tensor '", full,
+          "' (", Shape(std::vector<Dim>(w.sizes.begin(), w.sizes.end())), ") is not that of experts for ",
+          x.shape()[1], " columns.");
+  if (const auto rows = rows_of(w))
+    return ops::dequant_grouped_matmul(x, param(full, rows->data), choice,
+                                       {.scheme = rows->scheme, .n = w.sizes[1]});
+  return ops::grouped_matmul(x, ops::transpose(weight(full), {.perm = {0, 2, 1}}), choice);
 }
 
 Value ModelParts::rms_norm(const Value& x, const std::string& name) {

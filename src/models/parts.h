@@ -31,6 +31,8 @@ class ModelParts {
   Value linear(const Value& x, const std::string& name);
   // The same where the weight is another one's: a head that shares the embeddings.
   Value linear_with(const Value& x, const std::string& weight_name);
+  // Row i of x by the weight of expert choice[i]: name.weight is [experts, out, in], x [n, in].
+  Value expert_linear(const Value& x, const std::string& name, const Value& choice);
   Value rms_norm(const Value& x, const std::string& name);
   Value layer_norm(const Value& x, const std::string& name);  // gamma and, where there is one, beta
   // A weight in f32 as it is, such as a table or a scale.

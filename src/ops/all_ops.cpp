@@ -29,6 +29,7 @@ static constexpr const OpDef* kOps[] = {
     &ops::bit_xor,
     &ops::bitcast,
     &ops::cast,
+    &ops::causal_conv,
     &ops::ceil,
     &ops::col2im,
     &ops::complex_norm_sq,

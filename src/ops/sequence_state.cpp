@@ -46,6 +46,23 @@ static Types infer_delta_net(const InferCall& call) {
   return {q, call.input(5)};
 }
 
+static Types infer_conv(const InferCall& call) {
+  const TensorType &x = call.input(0), &w = call.input(1), &state = call.input(2);
+  require_float(x);
+  require_rank(x, 3, "Operand");
+  require_same_dtype(x, w);
+  require_same_dtype(x, state);
+  require_rank(w, 2, "Weight");
+  require_same_dim(w.dim(0), x.dim(2), "Channels of weight and operand");
+  require(w.dim(1).is_static() && w.dim(1).value() >= 2, "Weight size (", w.dim(1), ") is not at least 2.");
+  require_shape(state, {x.dim(0), w.dim(1).value() - 1, x.dim(2)}, "State");
+  if (call.num_inputs() == 4) {
+    require_dtype(call.input(3), DType::I32, "Rows in use");
+    require_shape(call.input(3), {x.dim(0)}, "Rows in use");
+  }
+  return {x, state};
+}
+
 static Types infer_append(const InferCall& call) {
   const TensorType &cache = call.input(0), &rows = call.input(1), &len = call.input(2);
   require(cache.rank() >= 2, "Cache rank (", cache.rank(), ") is less than 2.");
@@ -84,6 +101,16 @@ constinit const Op<GatedDeltaNetAttrs> gated_delta_net{
      .mixes_axis = mixes_sequence,
      .traits = {.state_operand = 5, .state_result = 1, .extent = ExtentRule::kOwnBound},
      .doc = "The gated delta rule S = exp(g) S, S += k (v - S^T k)^T beta, o = S^T q / sqrt(n) along a sequence."}};
+
+constinit const Op<NoAttrs> causal_conv{
+    {.name = "causal_conv",
+     .category = "Sequence state",
+     .min_inputs = 3,
+     .max_inputs = 4,
+     .infer = infer_conv,
+     .mixes_axis = mixes_sequence,
+     .traits = {.state_operand = 2, .state_result = 1, .extent = ExtentRule::kOwnBound},
+     .doc = "A convolution along a sequence, channel by channel, that sees rows before only; the last rows are its state."}};
 
 constinit const Op<KvAppendAttrs> kv_append{
     {.name = "kv_append",

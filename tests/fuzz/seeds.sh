@@ -6,6 +6,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 target=${1:?a fuzz target, such as npy_fuzz} folder=${2:?a folder}
 mkdir -p "$folder"
 case $target in
+  gguf_fuzz)
+    RLX_SMALLEST=1 "$root/.venv/bin/python" "$root/tests/models/tiny_models.py" "$folder" > /dev/null
+    pattern='\.gguf$' ;;
   npy_fuzz) pattern='\.np[yz]$' ;;
   onnx_fuzz)
     from=${3:-$(echo "$root"/.venv/lib/python3*/site-packages/onnx/backend/test/data)}

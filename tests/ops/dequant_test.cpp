@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "core/convert.h"
 #include "support/op_cases.h"
@@ -42,7 +43,12 @@ double gguf_value(Scheme scheme, const Tensor& bytes, int64_t row, int64_t k_tot
 constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1, Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
                             Scheme::kGgufQ8_0,  Scheme::kGgufQ8_1, Scheme::kGgufQ2K,  Scheme::kGgufQ3K,
                             Scheme::kGgufQ4K,   Scheme::kGgufQ5K,  Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
-                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs};
+                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16, Scheme::kGgufBf16};
+
+// Elements of some blocks; halves have none, and take as many as the shortest.
+int64_t elements_of(Scheme scheme, int64_t blocks) {
+  return blocks * std::max<int64_t>(32, info(scheme).block_elems);
+}
 
 }  // namespace
 
@@ -107,7 +113,7 @@ OP_CASES(dequant_matmul) {
   }
   // Every GGUF scheme: N from the bytes, W row by row.
   for (const Scheme scheme : kGguf) {
-    const int64_t k = 2 * info(scheme).block_elems, n = 3;
+    const int64_t k = elements_of(scheme, 2), n = 3;
     add({random({2, k}), packed(rng, {weight_bytes(scheme, k, n)})}, {.scheme = scheme})
         .check([=](const Tensors& in, const Tensors& out) {
           EXPECT_EQ(out[0].sizes(), (std::vector<int64_t>{2, n}));
@@ -120,9 +126,20 @@ OP_CASES(dequant_matmul) {
   for (const Scheme scheme : kGguf)
     for (const auto& [m, blocks, n] : {std::tuple{1, 3, 37}, std::tuple{1, 2, 133}, std::tuple{3, 1, 16},
                                        std::tuple{8, 2, 5}, std::tuple{70, 1, 33}}) {
-      const int64_t k = blocks * info(scheme).block_elems;
+      const int64_t k = elements_of(scheme, blocks);
       add({random({m, k}), packed(rng, {weight_bytes(scheme, k, n)})}, {.scheme = scheme});
     }
+  // Rows of halves may have any length; 1, -2, inf and NaN.
+  for (const Scheme scheme : {Scheme::kGgufF16, Scheme::kGgufBf16}) {
+    for (const int64_t k : {1, 7, 40, 72})
+      for (const int64_t m : {1, 9})
+        add({random({m, k}), packed(rng, {weight_bytes(scheme, k, 5)})}, {.scheme = scheme});
+    const uint16_t f16[] = {0x3C00, 0xC000, 0x7C00, 0x7E00}, bf16[] = {0x3F80, 0xC000, 0x7F80, 0x7FC0};
+    Tensor bytes(DType::U8, {8});
+    std::memcpy(bytes.mutable_bytes().data(), scheme == Scheme::kGgufF16 ? f16 : bf16, 8);
+    add({Tensor::f32({2, 1}, {1, 3}), bytes}, {.scheme = scheme})
+        .expect({Tensor::f32({2, 4}, {1, -2, INFINITY, NAN, 3, -6, INFINITY, NAN})});
+  }
   for (const Scheme scheme :
        {Scheme::kInt8, Scheme::kInt8Asym, Scheme::kInt4, Scheme::kFp8E4m3, Scheme::kFp8E5m2, Scheme::kNvfp4})
     for (const auto& [m, k, n, block] :
@@ -214,7 +231,7 @@ OP_CASES(dequant_grouped_matmul) {
     }
   // Many rows for one expert, experts without rows, columns beyond a group.
   for (const Scheme scheme : kGguf) {
-    const int64_t k = 2 * info(scheme).block_elems, n = 19, experts = 9;
+    const int64_t k = elements_of(scheme, 2), n = 19, experts = 9;
     Tensor choice = integers({75}, 0, experts - 1);
     for (int64_t i = 0; i < 40; ++i) choice.mutable_values<int32_t>()[static_cast<size_t>(i)] = 4;
     add({random({75, k}), packed(rng, {experts * weight_bytes(scheme, k, n)}), choice}, {.scheme = scheme, .n = n});
@@ -235,8 +252,7 @@ OP_CASES(dequant_grouped_matmul) {
 
 OP_CASES(dequant_gather) {
   for (const Scheme scheme : kGguf) {
-    const SchemeInfo& s = info(scheme);
-    const int64_t k = 2 * s.block_elems, rows = 4;
+    const int64_t k = elements_of(scheme, 2), rows = 4, row_bytes = weight_bytes(scheme, k, 1);
     const auto judge = [=](const Tensors& in, const Tensors& out) {
       ASSERT_EQ(out[0].sizes(), (std::vector<int64_t>{2, 3, k}));
       for (int64_t i = 0; i < 6; ++i) {
@@ -245,8 +261,8 @@ OP_CASES(dequant_gather) {
           EXPECT_EQ(out[0].at(i * k + c), gguf_value(scheme, in[0], (index + rows) % rows, k, c));
       }
     };
-    add({packed(rng, {rows, 2 * s.block_bytes}), integers({2, 3}, -rows, rows - 1)}, {.scheme = scheme}).check(judge);
-    add({packed(rng, {rows * 2 * s.block_bytes}), integers({2, 3}, -rows, rows - 1, DType::I64)},
+    add({packed(rng, {rows, row_bytes}), integers({2, 3}, -rows, rows - 1)}, {.scheme = scheme}).check(judge);
+    add({packed(rng, {rows * row_bytes}), integers({2, 3}, -rows, rows - 1, DType::I64)},
         {.scheme = scheme, .k = k})
         .check(judge);
   }
@@ -277,7 +293,7 @@ OP_CASES(dequant_moe_weights) {
         });
   }
   for (const Scheme scheme : kGguf) {
-    const int64_t k = info(scheme).block_elems;
+    const int64_t k = elements_of(scheme, 1);
     add({packed(rng, {3 * weight_bytes(scheme, k, 21)})}, {.scheme = scheme, .out_shape = {3, k, 21}});
   }
   add_error({packed(rng, {37})}, {.scheme = Scheme::kGgufQ4_0, .out_shape = {2, 32, 1}},

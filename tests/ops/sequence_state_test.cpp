@@ -176,6 +176,51 @@ OP_CASES(selective_scan) {
   add_error(with(0, random({2, 3})), {.state_size = 4}, "Operand rank (2) is not 3");
 }
 
+OP_CASES(causal_conv) {
+  // By hand: the last weight is that of the row itself; of the second sequence one row counts.
+  const Tensor x = Tensor::f32({2, 2, 1}, {1, 2, 3, 4}), w = Tensor::f32({1, 3}, {100, 10, 1});
+  const Tensor state = Tensor::f32({2, 2, 1}, {5, 6, 7, 8}), y = Tensor::f32({2, 2, 1}, {561, 612, 783, 834});
+  add({x, w, state}).expect({y, Tensor::f32({2, 2, 1}, {1, 2, 3, 4})}, kExact);
+  add({x, w, state, Tensor::i32({2}, {2, 1})}).expect({y, Tensor::f32({2, 2, 1}, {1, 2, 8, 3})}, kExact);
+  add({x, w, state, Tensor::i32({2}, {0, 0})}).expect({y, state}, kExact);
+  for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
+    for (const auto& [b, s, c, k] : {std::tuple{1, 1, 3, 4}, std::tuple{2, 7, 70, 4}, std::tuple{3, 2, 130, 5}})
+      add({random({b, s, c}, dtype), random({c, k}, dtype), random({b, k - 1, c}, dtype)})
+          .check([=](const Tensors& in, const Tensors& out) {
+            const Tensor all = join(in[2], in[0]);
+            std::vector<double> sums(static_cast<size_t>(b * s * c), 0);
+            for (int64_t j = 0; j < k; ++j)
+              for (int64_t i = 0; i < b * s * c; ++i)
+                sums[static_cast<size_t>(i)] +=
+                    steps(all, j, j + s).at(i) * in[1].at(i % c * k + j);
+            EXPECT_TRUE(near(out[0], Tensor::from_doubles(dtype, {b, s, c}, sums), tolerance_of(dtype)));
+            EXPECT_TRUE(near(out[1], steps(all, s, s + k - 1), kExact));
+          });
+  // A sequence cut in two, the state carried, is the whole sequence; so is one whose rows in use are fewer.
+  add({random({2, 9, 5}), random({5, 4}), random({2, 3, 5})}).check([](const Tensors& in, const Tensors& out) {
+    for (const int64_t cut : {1, 2, 4, 9}) {
+      const auto used = static_cast<int32_t>(cut);
+      const Tensors first = run(ops::causal_conv, {steps(in[0], 0, cut), in[1], in[2]});
+      const Tensors padded = run(ops::causal_conv, {in[0], in[1], in[2], Tensor::i32({2}, {used, used})});
+      EXPECT_TRUE(near(first[1], padded[1], kExact));
+      if (cut == 9) continue;
+      const Tensors second = run(ops::causal_conv, {steps(in[0], cut, 9), in[1], first[1]});
+      EXPECT_TRUE(near(join(first[0], second[0]), out[0], kExact));
+      EXPECT_TRUE(near(second[1], out[1], kExact));
+    }
+  });
+  add({random({3, 40, 200}), random({200, 4}), random({3, 3, 200}), Tensor::i32({3}, {40, 1, 17})});
+  add({Tensor(DType::F32, {1, 0, 2}), random({2, 3}), Tensor::f32({1, 2, 2}, {1, 2, 3, 4})})
+      .expect({Tensor(DType::F32, {1, 0, 2}), Tensor::f32({1, 2, 2}, {1, 2, 3, 4})}, kExact);  // no row: the state stays
+  add_error({x, Tensor::f32({1, 1}, {1}), state}, {}, "Weight size (1) is not at least 2");
+  add_error({x, random({2, 3}), state}, {}, "Channels of weight and operand");
+  add_error({x, w, random({2, 3, 1})}, {}, "State shape ([2, 3, 1]) is not [2, 2, 1]");
+  add_error({x, w, state, Tensor::i32({1}, {1})}, {}, "Rows in use shape ([1]) is not [2]");
+  add_error({x, w, state, random({2})}, {}, "Rows in use dtype (f32)");
+  add_error({x, w, state, Tensor::i32({2}, {1, 3})}, {}, "Rows in use (3) of batch 1 are not between 0 and 2");
+  add_error({random({2, 1}), w, state}, {}, "Operand rank (2) is not 3");
+}
+
 OP_CASES(gated_delta_net) {
   // By hand, n = 1: write 2 with beta 1, halve, correct toward 4 by half of the difference.
   const float half = std::log(0.5f);

@@ -72,6 +72,8 @@ TEST(SteadyRun, LayersAllocateNothing) {
                        {rng.tensor({1, 4, 70}), rng.tensor({1, 4, 70}), rng.tensor({70, 3}), rng.tensor({1, 4, 3}),
                         rng.tensor({1, 4, 3})},
                        Attrs(ops::SelectiveScanAttrs{3}), 5);
+  expect_no_allocation(ops::causal_conv, {rng.tensor({1, 4, 70}), rng.tensor({70, 4}), rng.tensor({1, 3, 70})},
+                       Attrs(NoAttrs{}), 3);
   expect_no_allocation(ops::gated_delta_net,
                        {rng.tensor({1, 2, 3, 4}), rng.tensor({1, 2, 3, 4}), rng.tensor({1, 2, 3, 4}),
                         rng.tensor({1, 2, 3}), rng.tensor({1, 2, 3})},

@@ -21,6 +21,11 @@ struct GatedDeltaNetAttrs {
 // (q, k, v [b, s, h, n], g, beta [b, s, h]) and, with carry_state, state [b, h, n, n]: y as q and, with it, state'.
 extern const Op<GatedDeltaNetAttrs> gated_delta_net;
 
+// (x [b, s, c], w [c, k], state [b, k - 1, c], [used I32 [b]]): each channel's rows, the state's before x's, convolved
+// with its k weights, the last of which belongs to the row itself: y as x; and the last k - 1 rows, state'. With
+// `used` the state ends with the first used[b] rows of sequence b.
+extern const Op<NoAttrs> causal_conv;
+
 struct KvAppendAttrs {
   int64_t axis = 1;  // of the sequence: 1 for BSHD and BSF, 2 for BHSD
   static constexpr auto fields = std::tuple{field("axis", &KvAppendAttrs::axis)};

@@ -31,6 +31,7 @@ static const host::KernelRow kTable[] = {
     {&ops::bit_xor, bit_xor},
     {&ops::bitcast, bitcast},
     {&ops::cast, cast},
+    {&ops::causal_conv, causal_conv},
     {&ops::ceil, ceil},
     {&ops::col2im, col2im},
     {&ops::complex_norm_sq, complex_norm_sq},

@@ -1,5 +1,6 @@
-// Llama 1 to 3, Mistral, SmolLM, TinyLlama, and what is built like them.
+// Llama 1 to 3, Mistral, Mixtral, SmolLM, TinyLlama, and what is built like them.
 #include "models/architectures.h"
+#include "models/experts.h"
 
 namespace rlx::models {
 
@@ -12,11 +13,10 @@ Value build_llama(DecoderBuilder& b) {
   Value x = b.embedding(b.tokens(), "token_embd.weight");
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string layer = str("blk.", i, ".");
-    const Value h = b.rms_norm(x, layer + "attn_norm");
-    const Value q = b.rope(b.linear(h, layer + "attn_q"), c.rope), k = b.rope(b.linear(h, layer + "attn_k"), c.rope);
-    const Value seen = b.attention(i, q, k, b.linear(h, layer + "attn_v"), {.window = c.window});
+    const Value seen = b.attention(i, b.qkv(b.rms_norm(x, layer + "attn_norm"), i));
     x = x + b.linear(seen, layer + "attn_output");
-    x = x + b.feed_forward(b.rms_norm(x, layer + "ffn_norm"), layer, ops::ActivationKind::kSilu);
+    const Value h = b.rms_norm(x, layer + "ffn_norm");
+    x = x + (c.experts > 0 ? mixture_of_experts(b, h, layer) : b.feed_forward(h, layer, ops::ActivationKind::kSilu));
   }
   return b.rms_norm(x, "output_norm");
 }

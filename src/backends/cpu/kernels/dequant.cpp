@@ -97,7 +97,13 @@ void multiply_few(const quant::SideWeight& weight, const float* x, int64_t rows,
 
 }  // namespace
 
-bool dequant_rows_supports(const Signature& s) { return is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme); }
+// Rows are multiplied in steps of 32 elements: all but halves have blocks of so many.
+static bool has_whole_steps(const Signature& s) { return last_dim(s.input(0)) % 32 == 0; }
+
+bool dequant_rows_supports(const Signature& s) {
+  return is_gguf(s.attrs.as<ops::DequantMatmulAttrs>().scheme) && has_whole_steps(s);
+}
+bool dequant_grouped_supports(const Signature& s) { return has_whole_steps(s); }
 
 int64_t dequant_rows_scratch(const Signature& s, int threads) {
   return threads * kRowsDecoded * last_dim(s.input(0)) * static_cast<int64_t>(sizeof(float));

@@ -157,7 +157,9 @@ bool dequant_packed_supports(const Signature& s) {
   return last_dim(s.input(0)) > 0 && (blocks_of_units || attrs.block % kUnit == 0);
 }
 
-bool dequant_grouped_packed_supports(const Signature& s) { return quant::has_byte_dot() && s.is_static(1); }
+bool dequant_grouped_packed_supports(const Signature& s) {
+  return quant::has_byte_dot() && s.is_static(1) && quant::layout_of(grouped_scheme(s.attrs)) != nullptr;
+}
 
 int64_t dequant_packed_scratch(const Signature& s, int) {
   const auto [m, k, n] = sizes_of(s);

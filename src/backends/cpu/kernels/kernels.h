@@ -120,6 +120,7 @@ int64_t dequant_packed_scratch(const Signature& s, int threads);
 int64_t dequant_rows_scratch(const Signature& s, int threads);
 int64_t dequant_tiles_scratch(const Signature& s, int threads);
 bool dequant_grouped_packed_supports(const Signature& s);
+bool dequant_grouped_supports(const Signature& s);
 bool dequant_packed_supports(const Signature& s);
 bool dequant_rows_supports(const Signature& s);
 bool dequant_tiles_supports(const Signature& s);
@@ -264,6 +265,9 @@ void fft(const Call& call);
 bool sequence_state_supports(const Signature& s);
 int64_t gated_delta_net_scratch(const Signature& s, int threads);
 void gated_delta_net(const Call& call);
+bool causal_conv_supports(const Signature& s);
+int64_t causal_conv_scratch(const Signature& s, int threads);
+void causal_conv(const Call& call);
 int64_t selective_scan_scratch(const Signature& s, int threads);
 void selective_scan(const Call& call);
 

@@ -181,6 +181,50 @@ void selective_scan(const Call& call) {
   });
 }
 
+bool causal_conv_supports(const Signature& s) { return s.input(0).dtype == DType::F32; }
+
+// Per thread: the rows before the block's own, and the weights by tap.
+int64_t causal_conv_scratch(const Signature& s, int threads) {
+  return threads * (2 * s.input(1).shape.sizes()[1] - 1) * kChannels * kF32;
+}
+
+void causal_conv(const Call& call) {
+  const host::View& x = call.input(0);
+  const int64_t batch = x.dim(0), seq = x.dim(1), channels = x.dim(2), taps = call.input(1).dim(1), kept = taps - 1;
+  const int64_t blocks = div_up(channels, kChannels);
+  const float *rows = call.input_as<float>(0), *w = call.input_as<float>(1), *before = call.input_as<float>(2);
+  call.pool().parallel_for(0, batch * blocks, 1, [&](int64_t begin, int64_t end) {
+    float* old = call.scratch_as<float>() + ThreadPool::this_thread() * (taps + kept) * kChannels;
+    float* weights = old + kept * kChannels;
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t b = task / blocks, first = task % blocks * kChannels, count = std::min(kChannels, channels - first);
+      const int64_t used = call.num_inputs() == 4 ? call.int_reader(3)[b] : seq;
+      if (used < 0 || used > seq)
+        fail(ErrorKind::kRuntime, str("Rows in use (", used, ") of batch ", b, " are not between 0 and ", seq, "."));
+      for (int64_t c = 0; c < count; ++c)
+        for (int64_t j = 0; j < taps; ++j) weights[j * kChannels + c] = w[(first + c) * taps + j];
+      for (int64_t j = 0; j < kept; ++j)
+        std::copy_n(before + (b * kept + j) * channels + first, count, old + j * kChannels);
+      // Row t of the rows before and those of x, of this block.
+      const auto row = [&](int64_t t) {
+        return t < kept ? old + t * kChannels : rows + (b * seq + t - kept) * channels + first;
+      };
+      for (int64_t t = 0; t < seq && call.wants(0); ++t) {
+        float* y = call.output_as<float>(0) + (b * seq + t) * channels + first;
+        for (int64_t j = 0; j < taps; ++j) {
+          const float *u = row(t + j), *by = weights + j * kChannels;
+          if (j == 0)
+            for (int64_t c = 0; c < count; ++c) y[c] = by[c] * u[c];
+          else
+            for (int64_t c = 0; c < count; ++c) y[c] += by[c] * u[c];
+        }
+      }
+      for (int64_t j = 0; j < kept && call.wants(1); ++j)
+        std::copy_n(row(used + j), count, call.output_as<float>(1) + (b * kept + j) * channels + first);
+    }
+  });
+}
+
 int64_t gated_delta_net_scratch(const Signature& s, int threads) {
   return threads * delta_floats(s.attrs.as<ops::GatedDeltaNetAttrs>().state_size) * kF32;
 }

@@ -12,6 +12,7 @@
 #include "backends/cpu/quant/decode.h"
 #include "backends/cpu/quant/small_floats.h"
 #include "backends/cpu/round_up.h"
+#include "backends/cpu/simd/convert.h"
 #include "backends/cpu/simd/half-inl.h"
 #include "rlx/error.h"
 
@@ -360,6 +361,9 @@ HWY_EXPORT(MultiplyTile);
 namespace quant {
 
 void decode_row(Scheme scheme, const uint8_t* bytes, int64_t k, float* out) {
+  if (scheme == Scheme::kGgufF16 || scheme == Scheme::kGgufBf16)
+    return to_f32(scheme == Scheme::kGgufF16 ? DType::F16 : DType::BF16, reinterpret_cast<const std::byte*>(bytes), 0,
+                  out, k);
   HWY_DYNAMIC_DISPATCH(DecodeRow)(scheme, bytes, k, out);
 }
 void dot_rows(const float* const* x, int64_t x_rows, const float* w, int64_t w_rows, int64_t k, float* const* y) {

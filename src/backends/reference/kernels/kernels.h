@@ -35,6 +35,7 @@ void bit_or(const Call& call);
 void bit_xor(const Call& call);
 void bitcast(const Call& call);
 void cast(const Call& call);
+void causal_conv(const Call& call);
 void ceil(const Call& call);
 void col2im(const Call& call);
 void complex_norm_sq(const Call& call);

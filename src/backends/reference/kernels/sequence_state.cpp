@@ -63,6 +63,30 @@ void gated_delta_net(const Call& call) {
     }
 }
 
+void causal_conv(const Call& call) {
+  const View& x_view = call.input(0);
+  const int64_t batch = x_view.dim(0), seq = x_view.dim(1), channels = x_view.dim(2), taps = call.input(1).dim(1);
+  const Reader x = call.reader(0), w = call.reader(1), before = call.reader(2);
+  std::vector<double> rows(static_cast<size_t>(taps - 1 + seq));  // of one channel
+  for (int64_t b = 0; b < batch; ++b) {
+    const int64_t used = call.num_inputs() == 4 ? call.int_reader(3)[b] : seq;
+    if (used < 0 || used > seq)
+      fail(ErrorKind::kRuntime, str("Rows in use (", used, ") of batch ", b, " are not between 0 and ", seq, "."));
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto state_at = [&](int64_t j) { return (b * (taps - 1) + j) * channels + c; };
+      for (int64_t j = 0; j < taps - 1; ++j) rows[static_cast<size_t>(j)] = before[state_at(j)];
+      for (int64_t t = 0; t < seq; ++t) rows[static_cast<size_t>(taps - 1 + t)] = x[(b * seq + t) * channels + c];
+      for (int64_t t = 0; t < seq && call.wants(0); ++t) {
+        double sum = 0;
+        for (int64_t j = 0; j < taps; ++j) sum += w[c * taps + j] * rows[static_cast<size_t>(t + j)];
+        call.writer(0).set((b * seq + t) * channels + c, sum);
+      }
+      for (int64_t j = 0; j < taps - 1 && call.wants(1); ++j)
+        call.writer(1).set(state_at(j), rows[static_cast<size_t>(used + j)]);
+    }
+  }
+}
+
 void kv_append(const Call& call) {
   const View &cache = call.input(0), &rows = call.input(1), &out = call.output(0);
   const auto [outer, cap, inner] = split_at(cache.sizes, call.attrs<ops::KvAppendAttrs>().axis);

@@ -32,6 +32,8 @@ std::string decoder_of(Scheme scheme) {
     case Scheme::kGgufQ8K: return "decode_q8_k";
     case Scheme::kGgufIq4Nl: return "decode_iq4_nl";
     case Scheme::kGgufIq4Xs: return "decode_iq4_xs";
+    case Scheme::kGgufF16: return "decode_f16";
+    case Scheme::kGgufBf16: return "decode_bf16";
     default: fail(ErrorKind::kInternal, str("Scheme ", scheme, " has no decoder of blocks."));
   }
 }
@@ -190,7 +192,28 @@ void lower_columns(LowerCall& call, const ops::DequantMatmulAttrs& attrs, int64_
              .extent_safe = safe});
 }
 
+// Threads decode eight elements at a time: only rows of halves may be of other lengths.
+bool whole_runs(Scheme scheme, int64_t k) { return info(scheme).block_elems > 1 || k % 8 == 0; }
+int64_t columns_of_x(const LowerSignature& s) { return s.input(0).shape.sizes().back(); }
+
 }  // namespace
+
+bool dequant_matmul_supports(const LowerSignature& s, const Device&) {
+  const Scheme scheme = s.attrs.as<ops::DequantMatmulAttrs>().scheme;
+  return !is_gguf(scheme) || whole_runs(scheme, columns_of_x(s));
+}
+
+bool dequant_grouped_matmul_supports(const LowerSignature& s, const Device&) {
+  return whole_runs(s.attrs.as<ops::DequantGroupedMatmulAttrs>().scheme, columns_of_x(s));
+}
+
+bool dequant_gather_supports(const LowerSignature& s, const Device&) {
+  return whole_runs(s.attrs.as<ops::DequantGatherAttrs>().scheme, s.output(0).shape.sizes().back());
+}
+
+bool dequant_moe_weights_supports(const LowerSignature& s, const Device&) {
+  return whole_runs(s.attrs.as<ops::DequantMoeWeightsAttrs>().scheme, s.output(0).shape.sizes()[1]);
+}
 
 void lower_dequant_matmul(LowerCall& call) {
   const auto& attrs = call.attrs<ops::DequantMatmulAttrs>();

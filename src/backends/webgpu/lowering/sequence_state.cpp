@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backends/webgpu/lowering/lowerings.h"
+#include "wgsl/causal_conv.h"
 #include "wgsl/gated_delta_net.h"
 #include "wgsl/selective_scan.h"
 
@@ -15,6 +16,7 @@ namespace rlx::webgpu {
 namespace {
 
 constexpr int64_t kMostStates = 256 * 64;  // of selective_scan: 64 registers of each thread of a workgroup
+constexpr int64_t kMostTaps = 32;          // of causal_conv: the last rows lie in registers
 constexpr int64_t kMostWidth = 1024;       // of gated_delta_net: k and q of a token lie in workgroup memory
 
 // Operand 5 and result 1, or what takes their places.
@@ -81,6 +83,38 @@ void lower_selective_scan(LowerCall& call) {
        .extent_safe = true,
        .own_bound = true,
        .in_place = true});
+}
+
+bool causal_conv_supports(const LowerSignature& s, const Device& device) {
+  (void)device;
+  return s.input(1).dim(1).value() <= kMostTaps && !s.input(0).dim(1).is(0);
+}
+
+void lower_causal_conv(LowerCall& call) {
+  namespace k = wgsl::causal_conv;
+  const TensorType& x = call.input_type(0);
+  const int64_t batch = x.dim(0).value(), seq = x.dim(1).value(), channels = x.dim(2).value();
+  const auto taps = static_cast<uint32_t>(call.input_type(1).dim(1).value());
+  to_u32(x.shape.num_elements());
+  const Operand in = call.read(0);
+  const uint32_t unused[] = {0};
+  const bool has_used = call.num_inputs() == 4;
+  const Operand rows = has_used ? call.read(3) : call.table(unused);
+  const Operand after = call.wants(1) ? call.write(1) : call.temporary(call.storage(in), {1});
+  const Operand y = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {1});
+  call.emit({.kernel = {"causal_conv", {{"T", std::string(call.element(in))}}, {{"TAPS", taps}, {"HAS_USED", has_used}}},
+             .operands = {in, call.read(1), call.read(2), rows, y, after},
+             .params = {k::Params{.n = to_u32(batch * channels),
+                                  .seq = to_u32(seq),
+                                  .used = to_u32(seq),
+                                  .channels = to_u32(channels),
+                                  .wants_y = call.wants(0),
+                                  .wants_state = call.wants(1)},
+                        {cut_batch(call) ? &k::Params::n : &k::Params::used}},
+             .grid = {.x = {.items = batch * channels, .per_group = 64, .active = cut_batch(call)}},
+             .extent_safe = true,
+             .own_bound = true,
+             .in_place = true});
 }
 
 bool gated_delta_net_supports(const LowerSignature& s, const Device& device) {

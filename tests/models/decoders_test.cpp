@@ -1,0 +1,200 @@
+// Every architecture on every backend: the oracle's tokens, however the prompt is read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "generate/generator.h"
+#include "models/source.h"
+#include "support/allocations.h"
+
+namespace rlx::test {
+
+namespace {
+
+using generate::Generator;
+using generate::GeneratorOptions;
+using Tokens = std::vector<int32_t>;
+
+constexpr int kSteps = 64;
+
+// tiny_models.py writes them before these tests run.
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  if (!std::filesystem::is_directory(RLX_TINY_MODELS)) return names;
+  for (const auto& entry : std::filesystem::directory_iterator(RLX_TINY_MODELS))
+    names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+Tokens prompt(int64_t length, int64_t seed = 1) {
+  Tokens out;
+  for (int64_t i = 0; i < length; ++i) out.push_back(static_cast<int32_t>(6 + (i * i * 7 + seed * 31 + i * 13) % 90));
+  return out;
+}
+
+Generator make(const std::string& name, const std::string& device, int64_t batch = 1) {
+  const auto source = models::open_gguf_source(std::string(RLX_TINY_MODELS) + "/" + name + ".gguf");
+  GeneratorOptions options;
+  options.compile.device = device;
+  options.context = 200;
+  options.batch = batch;
+  options.sampling.temperature = 0;
+  return Generator(*source, options);
+}
+
+// The likeliest tokens behind what `next` follows.
+Tokens go_on(Generator& g, int32_t next, int steps) {
+  Tokens out = {next};
+  while (static_cast<int>(out.size()) < steps) out.push_back(g.feed(std::span(&out.back(), 1)));
+  return out;
+}
+
+Tokens greedy(Generator& g, const Tokens& tokens, int steps = kSteps) {
+  g.truncate(0, 0);
+  return go_on(g, g.feed(tokens), steps);
+}
+
+bool has_webgpu() {
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu") return d.available;
+  return false;
+}
+
+}  // namespace
+
+class Decoders : public testing::TestWithParam<std::string> {
+ protected:
+  // The oracle's continuation, of one prompt at a time.
+  static Tokens expected(const std::string& name, const Tokens& tokens, int steps = kSteps) {
+    Generator oracle = make(name, "reference");
+    return greedy(oracle, tokens, steps);
+  }
+};
+
+TEST_P(Decoders, ThePromptMayBeReadInAnyParts) {
+  const Tokens all = prompt(45);
+  Generator g = make(GetParam(), "cpu");
+  const Tokens whole = greedy(g, all, 24);
+  EXPECT_EQ(whole, expected(GetParam(), all, 24));
+  for (const size_t first : {1u, 7u, 8u, 9u, 32u, 44u}) {  // each is padded to its bucket, or fills it
+    g.truncate(0, 0);
+    g.feed(std::span(all).first(first));
+    EXPECT_EQ(go_on(g, g.feed(std::span(all).subspan(first)), 24), whole) << first;
+  }
+}
+
+TEST_P(Decoders, TokensAreTheOraclesOnTheCpu) {
+  const Tokens tokens = prompt(5);
+  Generator g = make(GetParam(), "cpu");
+  EXPECT_EQ(greedy(g, tokens), expected(GetParam(), tokens));
+}
+
+TEST_P(Decoders, SeveralSequencesAreAsEachAlone) {
+  const std::vector<Tokens> prompts = {prompt(3, 1), prompt(40, 2), prompt(11, 3)};
+  Generator g = make(GetParam(), "cpu", 3);
+  Tokens next = g.feed(prompts);
+  std::vector<Tokens> got(3);
+  for (int i = 0; i < 24; ++i) {
+    std::vector<Tokens> one;
+    for (size_t s = 0; s < 3; ++s) {
+      got[s].push_back(next[s]);
+      one.push_back({next[s]});
+    }
+    next = g.feed(one);
+  }
+  Generator alone = make(GetParam(), "cpu");
+  for (size_t s = 0; s < 3; ++s) EXPECT_EQ(got[s], greedy(alone, prompts[s], 24)) << s;
+
+  // One of them begins again in the middle, the others go on from where they were.
+  g.truncate(1, 20);
+  const Tokens more = prompt(4, 9);
+  std::vector<Tokens> feeds = {{next[0]}, more, {next[2]}};
+  Tokens changed = prompts[1];
+  changed.resize(20);
+  changed.insert(changed.end(), more.begin(), more.end());
+  const Tokens after = g.feed(feeds);
+  EXPECT_EQ(after[1], greedy(alone, changed, 1)[0]);
+  EXPECT_EQ(after[0], greedy(alone, prompts[0], 26)[25]);
+  EXPECT_EQ(after[2], greedy(alone, prompts[2], 26)[25]);
+}
+
+TEST_P(Decoders, APrefixIsUsedAgain) {
+  Generator g = make(GetParam(), "cpu");
+  const Tokens first = prompt(30), tail = prompt(6, 5);
+  greedy(g, first, 20);
+  for (const int64_t kept : {29, 12, 0}) {
+    Tokens all(first.begin(), first.begin() + kept);
+    all.insert(all.end(), tail.begin(), tail.end());
+    g.truncate(0, kept);
+    EXPECT_EQ(go_on(g, g.feed(tail), 16), expected(GetParam(), all, 16)) << kept;
+    g.truncate(0, 0);
+    greedy(g, first, 20);
+  }
+}
+
+TEST_P(Decoders, TokensAreTheOraclesOnTheGpu) {
+  if (!has_webgpu()) GTEST_SKIP() << "there is no adapter";
+  const Tokens tokens = prompt(9);
+  Generator g = make(GetParam(), "webgpu");
+  EXPECT_EQ(greedy(g, tokens), expected(GetParam(), tokens));
+  const Tokens tail = prompt(3, 4);
+  Tokens all(tokens.begin(), tokens.begin() + 6);
+  all.insert(all.end(), tail.begin(), tail.end());
+  g.truncate(0, 6);
+  EXPECT_EQ(go_on(g, g.feed(tail), 8), expected(GetParam(), all, 8));
+  EXPECT_EQ(g.executable().stats().device.host_steps, 0);
+}
+
+TEST_P(Decoders, SeveralSequencesOnTheGpu) {
+  if (!has_webgpu()) GTEST_SKIP() << "there is no adapter";
+  const std::vector<Tokens> prompts = {prompt(3, 1), prompt(10, 2), prompt(7, 3)};
+  Generator g = make(GetParam(), "webgpu", 3);
+  Tokens next = g.feed(prompts);
+  std::vector<Tokens> got(3);
+  for (int i = 0; i < 12; ++i) {
+    std::vector<Tokens> one;
+    for (size_t s = 0; s < 3; ++s) {
+      got[s].push_back(next[s]);
+      one.push_back({next[s]});
+    }
+    next = g.feed(one);
+  }
+  for (size_t s = 0; s < 3; ++s) EXPECT_EQ(got[s], expected(GetParam(), prompts[s], 12)) << s;
+}
+
+// One submission, what changed of tokens, positions and length up, one token down, and nothing made.
+TEST_P(Decoders, ASteadyStepOnTheGpu) {
+  if (!has_webgpu()) GTEST_SKIP() << "there is no adapter";
+  Generator g = make(GetParam(), "webgpu");
+  go_on(g, g.feed(prompt(5)), 4);
+  const DeviceStats before = g.executable().stats().device;
+  const auto allocated = allocations();
+  int32_t next = 20;
+  for (int i = 0; i < 10; ++i) next = g.feed(std::span(&next, 1));
+  EXPECT_EQ(allocations(), allocated);
+  const DeviceStats after = g.executable().stats().device;
+  EXPECT_EQ(after.submits - before.submits, 10);
+  EXPECT_EQ(after.parameter_writes, before.parameter_writes);
+  EXPECT_EQ(after.pipelines, before.pipelines);
+  EXPECT_EQ(after.buffers, before.buffers);
+  EXPECT_LE(after.bytes_up - before.bytes_up, 10 * 12);
+  EXPECT_LE(after.bytes_down - before.bytes_down, 10 * 64);
+}
+
+TEST_P(Decoders, ASteadyStepOnTheCpu) {
+  Generator g = make(GetParam(), "cpu");
+  go_on(g, g.feed(prompt(5)), 4);
+  const auto allocated = allocations();
+  int32_t next = 20;
+  for (int i = 0; i < 10; ++i) next = g.feed(std::span(&next, 1));
+  EXPECT_EQ(allocations(), allocated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, Decoders, testing::ValuesIn(model_names()), [](const auto& i) { return i.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Decoders);
+
+TEST(TinyModels, AreThere) { EXPECT_GE(model_names().size(), 20u) << "tiny_models.py did not run"; }
+
+}  // namespace rlx::test
