@@ -58,7 +58,7 @@ Decoder make_decoder(const models::ModelSource& source, const DecoderOptions& op
   const int64_t capacity = std::max(context, padded_rows(context)) + (options.batch > 1 ? kMostRows : 0);
   auto builder = std::make_unique<models::DecoderBuilder>(
       source, std::move(config),
-      models::CacheOptions{.batch = options.batch, .context = context, .capacity = capacity, .dtype = options.cache});
+      models::CacheOptions{.batch = options.batch, .context = context, .capacity = capacity, .type = options.cache});
   const Value hidden = architecture.build(*builder);
   require_room(*builder, context);
   return {std::move(builder), hidden, context};

@@ -16,7 +16,7 @@ int64_t padded_rows(int64_t rows);
 struct DecoderOptions {
   int64_t context = 0;  // tokens of a sequence; 0: what the model was made for, at most 4096
   int64_t batch = 1;    // sequences
-  DType cache = DType::F32;
+  models::CacheType cache = models::CacheType::kF32;
 };
 
 struct Decoder {

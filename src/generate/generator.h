@@ -14,7 +14,7 @@ struct GeneratorOptions {
   CompileOptions compile;
   int64_t context = 0;  // tokens of a sequence; 0: what the model was made for, at most 4096
   int64_t batch = 1;    // sequences
-  DType cache = DType::F32;
+  models::CacheType cache = models::CacheType::kF32;
   SamplingOptions sampling;
   bool keep_scores = false;  // scores() can be asked for
 };

@@ -1,5 +1,8 @@
 #include "models/builder.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "rlx/ops.h"
 
 namespace rlx::models {
@@ -13,6 +16,13 @@ bool same_angles(const RopeConfig& a, const RopeConfig& b) {
 }
 
 }  // namespace
+
+CacheType cache_type(std::string_view name) {
+  const auto names = names_of(CacheType{});
+  const auto found = std::ranges::find(names, name);
+  require(found != names.end(), "'", name, "' is not a way to keep keys and values: f32, f16 or q8_0.");
+  return static_cast<CacheType>(found - names.begin());
+}
 
 // max(x, 0) + ln(1 + e^-|x|): neither part overflows.
 Value softplus(const Value& x) {
@@ -84,27 +94,63 @@ DecoderBuilder::Qkv DecoderBuilder::qkv(const Value& x, int64_t i) {
 }
 
 Value DecoderBuilder::attention(int64_t i, const Qkv& qkv) {
-  const int64_t width = qkv.k.shape()[2].value(), window = config_.window_of(i);
-  const TensorType cache{{cache_.batch, cache_.capacity, width}, cache_.dtype};
+  return cache_.type == CacheType::kF32 ? dense_attention(i, qkv) : paged_attention(i, qkv);
+}
+
+Value DecoderBuilder::dense_attention(int64_t i, const Qkv& qkv) {
+  const TensorType cache{{cache_.batch, cache_.capacity, qkv.k.shape()[2]}, DType::F32};
   const auto append = [&](const char* what, const Value& rows) {
     const Value old = graph_.state(str("cache.", i, ".", what), cache);
-    const Value stored = cache_.dtype == rows.dtype() ? rows : ops::cast(rows, {.to = cache_.dtype});
-    const Value all = ops::kv_append(old, stored, past_);
+    const Value all = ops::kv_append(old, rows, past_);
     graph_.update(old, all);
     return all;
   };
   const Value keys = append("k", qkv.k), values = append("v", qkv.v);
-  ops::AttentionAttrs attrs{.num_heads = config_.heads,
-                            .head_dim = config_.head_dim,
-                            .layout = ops::AttentionLayout::kBsf,
-                            .mask_kind = ops::MaskKind::kCausal,
-                            .score_scale = config_.attention_scale,
-                            .attn_logit_softcap = config_.attention_softcap};
-  if (window > 0) {
-    attrs.mask_kind = ops::MaskKind::kSlidingWindow;
-    attrs.window = window - 1;  // the query's own key is not counted there
+  const int64_t window = config_.window_of(i);
+  return ops::attention(qkv.q, keys, values, length_,
+                        {.num_heads = config_.heads,
+                         .head_dim = config_.head_dim,
+                         .layout = ops::AttentionLayout::kBsf,
+                         .mask_kind = window > 0 ? ops::MaskKind::kSlidingWindow : ops::MaskKind::kCausal,
+                         .window = std::max<int64_t>(window - 1, 0),  // the query's own key is not counted there
+                         .score_scale = config_.attention_scale,
+                         .attn_logit_softcap = config_.attention_softcap});
+}
+
+// Each sequence has one page of all its rows.
+Value DecoderBuilder::paged_attention(int64_t i, const Qkv& qkv) {
+  const auto format = cache_.type == CacheType::kQ8 ? ops::KvFormat::kQ8 : ops::KvFormat::kFloat;
+  const int64_t size = config_.head_dim, kv_heads = qkv.k.shape()[2].value() / size;
+  require(format != ops::KvFormat::kQ8 || size % 32 == 0, source_.path(), ": heads of ", size,
+          " columns cannot be kept as q8_0, that needs a multiple of 32; f16 works.");
+  const TensorType cache{{cache_.batch, cache_.capacity, kv_heads, ops::kv_row_elements(format, size)},
+                         format == ops::KvFormat::kQ8 ? DType::U32 : DType::F16};
+  if (!pages_) {
+    std::vector<int32_t> pages(static_cast<size_t>(cache_.batch));
+    std::iota(pages.begin(), pages.end(), 0);
+    pages_ = graph_.constant(Tensor::i32({cache_.batch, 1}, pages));
   }
-  return ops::attention(qkv.q, keys, values, length_, attrs);
+  const auto by_heads = [&](const Value& x, int64_t heads) {
+    return ops::reshape(x, {.new_shape = {cache_.batch, rows_, heads, size}});
+  };
+  const auto append = [&](const char* what, const Value& rows) {
+    const Value old = graph_.state(str("cache.", i, ".", what), cache);
+    const Value all = ops::paged_kv_append(old, by_heads(rows, kv_heads), *pages_, past_, {.format = format});
+    graph_.update(old, all);
+    return all;
+  };
+  const Value keys = append("k", qkv.k), values = append("v", qkv.v);
+  const int64_t window = config_.window_of(i);
+  const Value y =
+      ops::paged_attention(by_heads(qkv.q, config_.heads), keys, values, *pages_, length_,
+                           {.num_heads = config_.heads,
+                            .head_dim = size,
+                            .mask_kind = window > 0 ? ops::MaskKind::kSlidingWindow : ops::MaskKind::kCausal,
+                            .window = std::max<int64_t>(window - 1, 0),
+                            .score_scale = config_.attention_scale,
+                            .attn_logit_softcap = config_.attention_softcap,
+                            .format = format});
+  return ops::reshape(y, {.new_shape = {cache_.batch, rows_, config_.heads * size}});
 }
 
 Value DecoderBuilder::recurrent_state(const std::string& name, std::vector<int64_t> sizes) {

@@ -2,7 +2,7 @@
 //
 // The graph runs `rows` new tokens of each of `batch` sequences:
 //   inputs   tokens I32 [batch, rows], positions I32 [batch, rows], past I32 [batch]: rows that the caches hold
-//   states   per layer the keys and values of all rows, [batch, capacity, kv_heads * head_dim]
+//   states   per layer the keys and values of all rows, [batch, capacity, kv_heads, head_dim]
 // The host knows how many rows are valid: it may go back, or begin again, by saying another `past`.
 //
 // Recurrent layers have states of a fixed size instead, those after the last row. They begin again where `past` is 0, and
@@ -11,8 +11,10 @@
 //   input    in_use F32 [batch, rows], 1 or 0
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/config.h"
@@ -26,11 +28,16 @@ namespace rlx::models {
 
 Value softplus(const Value& x);  // ln(1 + e^x)
 
+// How keys and values are kept: as numbers, or as GGUF's q8_0 keeps them (which needs heads of a multiple of 32).
+enum class CacheType : int32_t { kF32, kF16, kQ8 };
+constexpr auto names_of(CacheType) { return std::array<std::string_view, 3>{"f32", "f16", "q8_0"}; }
+CacheType cache_type(std::string_view name);
+
 struct CacheOptions {
   int64_t batch = 1;
   int64_t context = 0;   // tokens of a sequence
   int64_t capacity = 0;  // rows of a sequence: at least as many, padding is written behind them
-  DType dtype = DType::F32;
+  CacheType type = CacheType::kF32;
 };
 
 class DecoderBuilder : public ModelParts {
@@ -71,12 +78,14 @@ class DecoderBuilder : public ModelParts {
 
  private:
   const Value& in_use();
+  Value paged_attention(int64_t i, const Qkv& qkv);
+  Value dense_attention(int64_t i, const Qkv& qkv);
 
   DecoderConfig config_;
   CacheOptions cache_;
   Dim rows_;
   Value tokens_, positions_, past_, length_;
-  std::optional<Value> in_use_;
+  std::optional<Value> in_use_, pages_;
   bool recurrent_ = false;
   std::map<std::string, Value> states_;
   struct Tables {

@@ -34,12 +34,15 @@ Tokens prompt(int64_t length, int64_t seed = 1) {
   return out;
 }
 
-Generator make(const std::string& name, const std::string& device, int64_t batch = 1) {
+Generator make(const std::string& name, const std::string& device, int64_t batch = 1,
+               models::CacheType cache = models::CacheType::kF32, bool keep_scores = false) {
   const auto source = models::open_gguf_source(std::string(RLX_TINY_MODELS) + "/" + name + ".gguf");
   GeneratorOptions options;
   options.compile.device = device;
   options.context = 200;
   options.batch = batch;
+  options.cache = cache;
+  options.keep_scores = keep_scores;
   options.sampling.temperature = 0;
   return Generator(*source, options);
 }
@@ -194,6 +197,59 @@ TEST_P(Decoders, ASteadyStepOnTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, Decoders, testing::ValuesIn(model_names()), [](const auto& i) { return i.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Decoders);
+
+// Keys and values of fewer bits: the oracle's tokens again, and scores near those of f32.
+class Caches : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(Caches, TokensAreTheOracles) {
+  const auto& [name, type] = GetParam();
+  const models::CacheType cache = models::cache_type(type);
+  const std::vector<Tokens> prompts = {prompt(3, 1), prompt(40, 2), prompt(11, 3)};
+  Generator oracle = make(name, "reference", 1, cache, true);
+  std::vector<Tokens> expected;
+  for (const Tokens& p : prompts) expected.push_back(greedy(oracle, p, 24));
+  for (const std::string device : {"cpu", "webgpu"}) {
+    if (device == "webgpu" && !has_webgpu()) continue;
+    Generator alone = make(name, device, 1, cache, true), together = make(name, device, 3, cache);
+    const Tokens next = together.feed(prompts);
+    for (size_t s = 0; s < prompts.size(); ++s) {
+      EXPECT_EQ(greedy(alone, prompts[s], 24), expected[s]) << device << " " << s;
+      EXPECT_EQ(next[s], expected[s][0]) << device << " " << s;
+    }
+    alone.truncate(0, 9);  // into the prompt
+    alone.feed(prompt(4, 9));
+    oracle.truncate(0, 0);
+    Tokens all = prompt(9, 3);
+    for (const int32_t t : prompt(4, 9)) all.push_back(t);
+    oracle.feed(all);
+    const auto got = alone.scores().values<float>(), want = oracle.scores().values<float>();
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 0.05) << device << " " << i;
+    EXPECT_EQ(alone.executable().stats().device.host_steps, 0);
+  }
+  Generator f32 = make(name, "cpu", 1, models::CacheType::kF32, true);
+  f32.feed(prompts[1]);
+  oracle.truncate(0, 0);
+  oracle.feed(prompts[1]);
+  const auto got = oracle.scores().values<float>(), want = f32.scores().values<float>();
+  float worst = 0;
+  for (size_t i = 0; i < want.size(); ++i) worst = std::max(worst, std::abs(got[i] - want[i]));
+  EXPECT_GT(worst, 0);
+  EXPECT_LT(worst, type == "f16" ? 0.02f : 0.3f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, Caches,
+                         testing::Combine(testing::Values("qwen3", "gemma2", "gemma3", "qwen3moe"),
+                                          testing::Values("f16", "q8_0")),
+                         [](const auto& i) { return std::get<0>(i.param) + "_" + std::get<1>(i.param); });
+
+TEST(CacheTypes, HeadsOfOddSizesAreRefused) {
+  try {
+    make("llama", "cpu", 1, models::CacheType::kQ8);  // heads of 16
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("q8_0, that needs a multiple of 32; f16 works"), std::string::npos) << e.what();
+  }
+}
 
 TEST(TinyModels, AreThere) { EXPECT_GE(model_names().size(), 20u) << "tiny_models.py did not run"; }
 

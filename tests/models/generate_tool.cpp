@@ -24,7 +24,7 @@ json run(const json& request) {
   generate::GeneratorOptions options;
   options.compile.device = request.value("device", "cpu");
   options.context = request.value("context", 0);
-  options.cache = request.value("cache", "f32") == "f16" ? DType::F16 : DType::F32;
+  options.cache = models::cache_type(request.value("cache", "f32"));
   options.sampling.temperature = 0;
   options.keep_scores = true;
   generate::Generator generator(*source, options);

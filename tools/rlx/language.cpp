@@ -31,8 +31,8 @@ void add_language_options(CLI::App& app, LanguageArgs& args) {
   add_target_options(app, args.target);
   app.add_option("--ctx", args.context, "tokens of the context; by default the model's own, at most 4096")
       ->check(CLI::PositiveNumber);
-  app.add_option("--cache-type", args.cache, "how keys and values are kept: f32, f16")
-      ->check(CLI::IsMember({"f32", "f16"}));
+  app.add_option("--cache-type", args.cache, "how keys and values are kept: f32, f16, q8_0")
+      ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
 }
 
 void add_sampling_options(CLI::App& app, SamplingArgs& args) {
@@ -57,7 +57,7 @@ generate::GeneratorOptions generator_options(const LanguageArgs& args, const Sam
   if (!args.target.device.empty()) out.compile.device = args.target.device;
   if (args.target.threads > 0) out.compile.threads = args.target.threads;
   out.context = args.context;
-  out.cache = args.cache == "f16" ? DType::F16 : DType::F32;
+  out.cache = models::cache_type(args.cache);
   out.sampling = sampling.sampling;
   out.sampling.seed = sampling.seed ? *sampling.seed : std::random_device{}();
   return out;
