@@ -186,18 +186,19 @@ Value DecoderBuilder::causal_conv(int64_t i, const Value& x, const std::string& 
           ") is not [", channels, ", ", kernel, "].");
   const std::string state = str("conv.", i);
   Values operands = {x, w, recurrent_state(state, {kernel - 1, channels})};
-  if (cache_.batch > 1)
-    operands.push_back(ops::cast(ops::reduce_sum(in_use(), {.axes = {1}}), {.to = DType::I32}));
+  if (cache_.batch > 1) operands.push_back(ops::cast(ops::reduce_sum(in_use(), {.axes = {1}}), {.to = DType::I32}));
   const Value y = ops::causal_conv(operands);
   updated(state, y.result(1));
   return has(name + ".bias") ? y + weight(name + ".bias") : y;
 }
 
 Value DecoderBuilder::feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation) {
-  const Value up = linear(x, prefix + "ffn_up");
-  const Value wide = has(prefix + "ffn_gate.weight") ? ops::activate(linear(x, prefix + "ffn_gate"), activation) * up
-                                                     : ops::activate(up, activation);
-  return linear(wide, prefix + "ffn_down");
+  return linear(ops::activate(linear(x, prefix + "ffn_up"), activation), prefix + "ffn_down");
+}
+
+Value DecoderBuilder::gated_feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation) {
+  const Value gate = ops::activate(linear(x, prefix + "ffn_gate"), activation);
+  return linear(gate * linear(x, prefix + "ffn_up"), prefix + "ffn_down");
 }
 
 }  // namespace rlx::models

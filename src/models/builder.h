@@ -5,9 +5,9 @@
 //   states   per layer the keys and values of all rows, [batch, capacity, kv_heads, head_dim]
 // The host knows how many rows are valid: it may go back, or begin again, by saying another `past`.
 //
-// Recurrent layers have states of a fixed size instead, those after the last row. They begin again where `past` is 0, and
-// can go back to nothing else. Padded rows must not enter them: of a single sequence an active extent cuts those off,
-// several say which rows count:
+// Recurrent layers have states of a fixed size instead, those after the last row. They begin again where `past` is 0,
+// and can go back to nothing else. Padded rows must not enter them: of a single sequence an active extent cuts those
+// off, several say which rows count:
 //   input    in_use F32 [batch, rows], 1 or 0
 #pragma once
 
@@ -59,8 +59,8 @@ class DecoderBuilder : public ModelParts {
   struct Qkv {
     Value q, k, v;  // [batch, rows, heads * head_dim] each
   };
-  // Projections of layer `i`, from one matrix or from three, with the biases and norms of heads that the file has; q and k
-  // rotated.
+  // Projections of layer `i`, from one matrix or from three, with the biases and norms of heads that the file has; q
+  // and k rotated.
   Qkv qkv(const Value& x, int64_t i);
   // Appends k and v to the layer's caches, and lets q look at them as the configuration says.
   Value attention(int64_t i, const Qkv& qkv);
@@ -73,8 +73,9 @@ class DecoderBuilder : public ModelParts {
   // x with 0 in rows that are not in use: those must not enter a state. x is [batch, rows, …].
   Value zero_unused(const Value& x);
 
-  // down(act(gate(x)) * up(x)); without a gate down(act(up(x))).
+  // down(act(up(x))), and down(act(gate(x)) * up(x)).
   Value feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation);
+  Value gated_feed_forward(const Value& x, const std::string& prefix, ops::ActivationKind activation);
 
  private:
   const Value& in_use();

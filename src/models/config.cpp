@@ -98,10 +98,12 @@ DecoderConfig read_decoder_config(const ModelSource& source) {
           ": keys and values of different sizes are not supported.");
   c.norm_eps = static_cast<float>(source.number("attention.layer_norm_rms_epsilon")
                                       .value_or(source.number("attention.layer_norm_epsilon").value_or(1e-5)));
-  c.rope = read_rope(source, c.head_dim, c.context);
+  require(std::isfinite(c.norm_eps) && c.norm_eps >= 0, source.path(), ": attention.layer_norm_rms_epsilon (",
+          c.norm_eps, ") is negative.");
   const Weight embedding = source.require_weight("token_embd.weight");
   require(embedding.sizes.size() == 2 && embedding.sizes[1] == c.width, source.path(),
           ": 'token_embd.weight' is not [vocabulary, ", c.width, "].");
+  c.rope = read_rope(source, c.head_dim, c.context);
   c.vocabulary = embedding.sizes[0];
   c.experts = source.integer("expert_count").value_or(0);
   c.experts_used = source.integer("expert_used_count").value_or(0);

@@ -41,8 +41,8 @@ struct DecoderConfig {
   int64_t head_dim = 0;
   float norm_eps = 1e-5f;
   RopeConfig rope;
-  int64_t window = 0;  // of sliding-window layers: keys seen, the query's own included; 0: there are none
-  std::vector<bool> windowed;      // which layers those are; none: all
+  int64_t window = 0;          // of sliding-window layers: keys seen, the query's own included; 0: there are none
+  std::vector<bool> windowed;  // which layers those are; none: all
   std::optional<RopeConfig> window_rope;  // of those layers, where it differs
   std::optional<float> attention_scale;   // of scores; absent: 1 / sqrt(head_dim)
   std::optional<float> attention_softcap, final_softcap;
@@ -53,9 +53,7 @@ struct DecoderConfig {
   int64_t window_of(int64_t layer) const {
     return windowed.empty() || windowed[static_cast<size_t>(layer)] ? window : 0;
   }
-  const RopeConfig& rope_of(int64_t layer) const {
-    return window_rope && window_of(layer) > 0 ? *window_rope : rope;
-  }
+  const RopeConfig& rope_of(int64_t layer) const { return window_rope && window_of(layer) > 0 ? *window_rope : rope; }
 };
 
 // What the architectures have in common; each of them changes what it does in its own way.

@@ -10,8 +10,8 @@ Value mixture_of_experts(DecoderBuilder& b, const Value& x, const std::string& p
   const Value rows = ops::reshape(x, {.new_shape = {-1, width}});
   for (const char* name : {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps", "ffn_down_exps"}) {
     const std::optional<Weight> w = b.source().find(prefix + name + ".weight");
-    require(!w || (!w->sizes.empty() && w->sizes[0] == b.config().experts), b.source().path(), ": tensor '", prefix, name,
-            ".weight' is not that of ", b.config().experts, " experts.");
+    require(!w || (!w->sizes.empty() && w->sizes[0] == b.config().experts), b.source().path(), ": tensor '", prefix,
+            name, ".weight' is not that of ", b.config().experts, " experts.");
   }
   const Value probabilities = ops::softmax(b.linear(rows, prefix + "ffn_gate_inp"));
   const Value top = ops::topk(probabilities, {.k = used});
@@ -26,7 +26,8 @@ Value mixture_of_experts(DecoderBuilder& b, const Value& x, const std::string& p
   // A row of x per expert that it goes to.
   const Value choice = ops::reshape(top.result(1), {.new_shape = {-1}});
   const Value apart = ops::reshape(rows, {.new_shape = {-1, 1, width}});
-  const Value copies = ops::reshape(ops::expand(apart, {.target_shape = {-1, used, width}}), {.new_shape = {-1, width}});
+  const Value copies =
+      ops::reshape(ops::expand(apart, {.target_shape = {-1, used, width}}), {.new_shape = {-1, width}});
   const auto gated = [&]() {
     if (b.has(prefix + "ffn_gate_up_exps.weight")) {
       const Value both = b.expert_linear(copies, prefix + "ffn_gate_up_exps", choice);
@@ -37,8 +38,8 @@ Value mixture_of_experts(DecoderBuilder& b, const Value& x, const std::string& p
     return gate * b.expert_linear(copies, prefix + "ffn_up_exps", choice);
   };
   const Value down = b.expert_linear(gated(), prefix + "ffn_down_exps", choice);
-  const Value parts = ops::reshape(down, {.new_shape = {-1, used, width}}) *
-                      ops::reshape(weights, {.new_shape = {-1, used, 1}});
+  const Value parts =
+      ops::reshape(down, {.new_shape = {-1, used, width}}) * ops::reshape(weights, {.new_shape = {-1, used, 1}});
   const Value y = ops::reshape(ops::reduce_sum(parts, {.axes = {1}}), {.new_shape = x.shape().dims()});
   if (!b.has(prefix + "ffn_up_shexp.weight")) return y;
 
@@ -46,8 +47,8 @@ Value mixture_of_experts(DecoderBuilder& b, const Value& x, const std::string& p
   const Value shared = b.linear(gate * b.linear(x, prefix + "ffn_up_shexp"), prefix + "ffn_down_shexp");
   if (!b.has(prefix + "ffn_gate_inp_shexp.weight")) return y + shared;
   // A weight of one column: its file has it as a vector.
-  const Value likely = ops::reduce_sum(x * b.weight(prefix + "ffn_gate_inp_shexp.weight"),
-                                       {.axes = {2}, .keep_dim = true});
+  const Value likely =
+      ops::reduce_sum(x * b.weight(prefix + "ffn_gate_inp_shexp.weight"), {.axes = {2}, .keep_dim = true});
   return y + shared * ops::sigmoid(likely);
 }
 

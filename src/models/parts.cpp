@@ -68,11 +68,10 @@ Value ModelParts::expert_linear(const Value& x, const std::string& name, const V
   const std::string full = name + ".weight";
   const Weight w = source_.require_weight(full);
   require(w.sizes.size() == 3 && w.sizes[0] > 0 && x.shape()[1].is(w.sizes[2]), source_.path(), ": tensor '", full,
-          "' (", Shape(std::vector<Dim>(w.sizes.begin(), w.sizes.end())), ") is not that of experts for ",
-          x.shape()[1], " columns.");
+          "' (", Shape(std::vector<Dim>(w.sizes.begin(), w.sizes.end())), ") is not that of experts for ", x.shape()[1],
+          " columns.");
   if (const auto rows = rows_of(w))
-    return ops::dequant_grouped_matmul(x, param(full, rows->data), choice,
-                                       {.scheme = rows->scheme, .n = w.sizes[1]});
+    return ops::dequant_grouped_matmul(x, param(full, rows->data), choice, {.scheme = rows->scheme, .n = w.sizes[1]});
   return ops::grouped_matmul(x, ops::transpose(weight(full), {.perm = {0, 2, 1}}), choice);
 }
 

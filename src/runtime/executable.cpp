@@ -119,6 +119,7 @@ struct Executable::Impl {
 
   struct Extent {
     int64_t actual, upper;
+    bool operator==(const Extent&) const = default;
   };
   std::optional<Extent> extent;
   bool extent_honoured = true;
@@ -521,6 +522,8 @@ Tensor Executable::read_handle(std::string_view input) const {
 void Executable::set_active_extent(int64_t actual, int64_t upper) {
   const Impl::Guard guard(*impl_);
   require(upper >= 1 && actual >= 0 && actual <= upper, "Active extent (", actual, " of ", upper, ") is out of range.");
+  const Impl::Extent extent{actual, upper};
+  if (impl_->extent == extent && !impl_->extent_stale) return;  // as at every step of a decoder
   if (impl_->graph->dynamic_symbols().empty() && actual != upper) {
     // A static graph: its bucket axis is axis 0 of the inputs with `upper` rows. Made a symbol once; the sizes stay the
     // same.
@@ -535,7 +538,7 @@ void Executable::set_active_extent(int64_t actual, int64_t upper) {
       return;
     }
   }
-  impl_->extent = Impl::Extent{actual, upper};
+  impl_->extent = extent;
   impl_->apply_extent();
 }
 

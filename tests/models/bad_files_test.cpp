@@ -115,7 +115,8 @@ TEST(BadGguf, Metadata) {
   g = small_llama();
   g.values["llama.block_count"] = GgufBytes::raw<uint32_t>(77) + GgufBytes::raw(1u);
   expect_fault(g, "has an unknown type (77)");
-  g.values["llama.block_count"] = GgufBytes::raw<uint32_t>(9) + GgufBytes::raw(4u) + GgufBytes::raw<uint64_t>(1ull << 63);
+  g.values["llama.block_count"] =
+      GgufBytes::raw<uint32_t>(9) + GgufBytes::raw(4u) + GgufBytes::raw<uint64_t>(1ull << 63);
   expect_fault(g, "claims 9223372036854775808 elements");
   g.values["llama.block_count"] = GgufBytes::raw<uint32_t>(9) + GgufBytes::raw(9u) + GgufBytes::raw<uint64_t>(1);
   expect_fault(g, "a list of an unknown type (9)");

@@ -247,7 +247,8 @@ TEST(CacheTypes, HeadsOfOddSizesAreRefused) {
     make("llama", "cpu", 1, models::CacheType::kQ8);  // heads of 16
     FAIL();
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("q8_0, that needs a multiple of 32; f16 works"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("q8_0, that needs a multiple of 32; f16 works"), std::string::npos)
+        << e.what();
   }
 }
 

@@ -156,7 +156,8 @@ TEST_F(DiagnosticsOnWebGpu, AttentionBlocksUpToAThreshold) {
     CompileOptions options{.device = "cpu"};
     options.attention_block_rows = rows;
     int64_t n = 0;
-    for (const Node& node : optimize_for(everything, g, options).graph.nodes())
+    const OptimizedGraph optimized = optimize_for(everything, g, options);
+    for (const Node& node : optimized.graph.nodes())
       n += node.op == &ops::fused_attention_block;
     return n;
   };

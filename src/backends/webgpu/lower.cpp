@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -121,7 +122,6 @@ class Lowering {
     program_.problem.updates = program_.updates;
     drop_unread_steps();
     pin_outputs();
-    size_index_errors();
     return std::move(program_);
   }
 
@@ -213,14 +213,17 @@ class Lowering {
   }
 
   template <class F>
-  LowerCall::IndexErrors add_index_check(F complaint) {
+  std::optional<LowerCall::IndexErrors> add_index_check(int32_t indices, std::vector<int64_t> what, F complaint) {
+    if (!index_checks_.emplace(indices, std::move(what)).second) return std::nullopt;
     if (program_.index_errors < 0) {
-      const TensorType word{Shape(std::vector<int64_t>{1}), DType::U32};
-      program_.index_errors = new_value(word, word, Storage::kU32, Source::kConstant, "indices out of range");
+      const TensorType words{Shape{Program::kIndexWords}, DType::U32};
+      program_.index_errors = new_value(words, words, Storage::kU32, Source::kConstant, "indices out of range");
       make_static(program_.index_errors, {});
+      program_.values[static_cast<size_t>(program_.index_errors)].constant = Tensor(DType::U32, {Program::kIndexWords});
     }
     program_.index_checks.push_back({label_, std::string(node_->op->name), node_->origin, std::move(complaint)});
-    return {{program_.index_errors, true}, static_cast<uint32_t>(program_.index_checks.size() - 1)};
+    return LowerCall::IndexErrors{{program_.index_errors, true},
+                                  static_cast<uint32_t>(program_.index_checks.size() - 1)};
   }
 
   // A value inside the bytes of the one that the moves in front of `id` begin with.
@@ -742,16 +745,6 @@ class Lowering {
       try_share(static_cast<size_t>(traits.state_result), uint32_t{1} << traits.state_operand);
   }
 
-  // How many checks there are is known at the end.
-  void size_index_errors() {
-    if (program_.index_errors < 0) return;
-    const auto v = static_cast<size_t>(program_.index_errors);
-    ProgramValue& errors = program_.values[v];
-    errors.constant = Tensor(DType::U32, {static_cast<int64_t>(Program::kIndexWords * program_.index_checks.size())});
-    errors.type = errors.symbolic = errors.constant.type();
-    program_.problem.values[v].size_bytes = storage_bytes(errors.storage, errors.type);
-  }
-
   // Copies whose readers read what was copied (read_strided) are no steps.
   void drop_unread_steps() {
     const plan::Problem& problem = program_.problem;
@@ -813,6 +806,7 @@ class Lowering {
 
   std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
   std::unordered_map<int32_t, int32_t> unpacked_, f16_copies_;
+  std::set<std::pair<int32_t, std::vector<int64_t>>> index_checks_;  // values, and what is checked of them
   std::map<int32_t, int32_t> written_;  // of the node being lowered: results, and what kernels write of them
   std::unordered_map<ValueId, int32_t> value_;
   Program program_;
@@ -846,8 +840,9 @@ std::optional<Operand> LowerCall::f16_weight(int64_t i) {
   if (!wanted || !lowering_.is_static(v) || lowering_.value(v).storage != Storage::kF32) return std::nullopt;
   return Operand{lowering_.f16_copy(v), false};
 }
-LowerCall::IndexErrors LowerCall::index_errors(std::function<std::string(int64_t, int64_t, int64_t)> complaint) {
-  return lowering_.add_index_check(std::move(complaint));
+std::optional<LowerCall::IndexErrors> LowerCall::index_errors(
+    int64_t i, std::vector<int64_t> what, std::function<std::string(int64_t, int64_t, int64_t)> complaint) {
+  return lowering_.add_index_check(read(i).value, std::move(what), std::move(complaint));
 }
 std::optional<LowerCall::Strided> LowerCall::read_strided(int64_t i) {
   return lowering_.strided(node_.inputs[static_cast<size_t>(i)]);

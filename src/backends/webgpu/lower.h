@@ -58,12 +58,15 @@ class LowerCall {
   // Operand i, an f32 weight, as halves: a copy that is made once for all readers. Nullopt: it is no such weight, or
   // the options or the device do not want one.
   std::optional<Operand> f16_weight(int64_t i);
-  // Under WebGpuOptions::check_indices: where a check of this node notes what it finds, and which of the notes is its.
+  // Under WebGpuOptions::check_indices: where a check of operand i notes what it finds, and which of the checks it is.
+  // Nullopt: the same (`what`) is checked already, as rows of caches in every layer are.
   struct IndexErrors {
     Operand errors;
     uint32_t slot;
   };
-  IndexErrors index_errors(std::function<std::string(int64_t value, int64_t position, int64_t rows)> complaint);
+  std::optional<IndexErrors> index_errors(
+      int64_t i, std::vector<int64_t> what,
+      std::function<std::string(int64_t value, int64_t position, int64_t rows)> complaint);
   // `operand` as one that is written or read.
   static Operand reading(Operand operand) { return {operand.value, false}; }
   static Operand writing(Operand operand) { return {operand.value, true}; }

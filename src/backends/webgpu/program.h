@@ -153,8 +153,8 @@ struct Program {
   std::vector<host::ProgramView> views;
   std::optional<uint32_t> bucket;  // the symbol whose rows an active extent counts
 
-  // Under WebGpuOptions::check_indices: kIndexWords for each check (check_indices.wgsl), and what they mean.
-  static constexpr size_t kIndexWords = 3;
+  // Under WebGpuOptions::check_indices: the checks, and the words that the first to fail writes (check_indices.wgsl).
+  static constexpr int64_t kIndexWords = 4;
   struct IndexCheck {
     std::string node, op, origin;
     std::function<std::string(int64_t value, int64_t position, int64_t rows)> complaint;  // about the first bad index

@@ -1,6 +1,7 @@
 // One run: what changed is uploaded, the schedule encoded, outputs read back in the same submission, states and fed
 // inputs copied on the device (spec 40, 5).
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backends/webgpu/executor.h"
@@ -261,8 +262,8 @@ void WebGpuProgram::read_index_errors(Readback& readback) {
   index_errors_item_ = -1;
   if (const int32_t v = program_.index_errors; v >= 0 && extent_is_used_) {
     const Place place = memory_.place(v);
-    index_errors_item_ = static_cast<int64_t>(readback.add_raw(
-        memory_.buffer(place.buffer), place.offset, program_.index_checks.size() * Program::kIndexWords * 4));
+    index_errors_item_ =
+        static_cast<int64_t>(readback.add_raw(memory_.buffer(place.buffer), place.offset, Program::kIndexWords * 4));
   }
   for (ReadyLoop& loop : loops_)
     for (const auto& region : loop.regions) region->read_index_errors(readback);
@@ -272,18 +273,15 @@ void WebGpuProgram::throw_bad_index(const Readback& readback) {
   for (ReadyLoop& loop : loops_)
     for (const auto& region : loop.regions) region->throw_bad_index(readback);
   if (index_errors_item_ < 0) return;
-  std::vector<int32_t> words(program_.index_checks.size() * Program::kIndexWords);
-  std::memcpy(words.data(), readback.data(static_cast<size_t>(index_errors_item_)), words.size() * 4);
-  for (size_t i = 0; i < program_.index_checks.size(); ++i) {
-    const int32_t* found = &words[i * Program::kIndexWords];
-    if (found[0] == 0) continue;
-    uploads_.write(program_.index_errors, value(program_.index_errors).constant);
-    const Program::IndexCheck& check = program_.index_checks[i];
-    Error error(ErrorKind::kRuntime, check.complaint(found[1], static_cast<uint32_t>(found[0]) - 1, found[2]));
-    error.add_context(str("running ", check.node, " (", check.op, ")",
-                          check.origin.empty() ? "" : str(", from '", check.origin, "'")));
-    throw error;
-  }
+  std::array<int32_t, Program::kIndexWords> found;
+  std::memcpy(found.data(), readback.data(static_cast<size_t>(index_errors_item_)), sizeof found);
+  if (found[0] == 0) return;
+  uploads_.write(program_.index_errors, value(program_.index_errors).constant);
+  const Program::IndexCheck& check = program_.index_checks[static_cast<size_t>(found[0] - 1)];
+  Error error(ErrorKind::kRuntime, check.complaint(found[2], static_cast<uint32_t>(found[1]), found[3]));
+  error.add_context(
+      str("running ", check.node, " (", check.op, ")", check.origin.empty() ? "" : str(", from '", check.origin, "'")));
+  throw error;
 }
 
 void WebGpuProgram::finish(const std::vector<bool>* wanted) {

@@ -120,6 +120,13 @@ Value read_value(Reader& r, const std::string& key) {
   return {.data = beyond};
 }
 
+// Messages quote it, so that it must be one line.
+std::string read_key(Reader& r, std::string_view what) {
+  const std::string key(r.name(what));
+  require(key.find('\n') == std::string::npos, r.where(), ": ", what, " has a line break in it.");
+  return key;
+}
+
 // "model-00002-of-00005.gguf": the part's number, the parts' count, and the name before.
 struct Split {
   std::string prefix;
@@ -199,7 +206,7 @@ void File::add_part(std::span<const std::byte> bytes, std::shared_ptr<const Mapp
           pairs, " metadata values, and has ", bytes.size(), " bytes.");
   const bool is_first = tensors_.empty() && metadata_.empty();
   for (uint64_t i = 0; i < pairs; ++i) {
-    const std::string key(r.name("the name of a metadata value"));
+    const std::string key = read_key(r, "the name of a metadata value");
     const size_t begin = r.offset();
     Value value = read_value(r, key);
     value.raw = bytes.subspan(begin, r.offset() - begin);
@@ -212,7 +219,7 @@ void File::add_part(std::span<const std::byte> bytes, std::shared_ptr<const Mapp
   std::vector<uint64_t> offsets;
   for (uint64_t i = 0; i < tensors; ++i) {
     Tensor t;
-    t.name = r.name("the name of a tensor");
+    t.name = read_key(r, "the name of a tensor");
     t.file = file;
     const uint32_t rank = r.u32(str("the rank of '", t.name, "'"));
     require(rank <= kMaxRank, where, ": tensor '", t.name, "' has ", rank, " dimensions; at most ", kMaxRank,

@@ -1,5 +1,6 @@
-// Gemma 2 (scores capped, every other layer with a window) and Gemma 3 (norms of heads, five layers of six with a window
-// and a rope of their own). Norms before and after both halves of a layer. The file has 1 added to their weights.
+// Gemma 2 (scores capped, every other layer with a window) and Gemma 3 (norms of heads, five layers of six with a
+// window and a rope of their own). Norms before and after both halves of a layer. The file has 1 added to their
+// weights.
 #include <cmath>
 
 #include "models/architectures.h"
@@ -45,7 +46,7 @@ Value build_gemma(DecoderBuilder& b) {
     const std::string layer = str("blk.", i, ".");
     const Value seen = b.attention(i, b.qkv(b.rms_norm(x, layer + "attn_norm"), i));
     x = x + b.rms_norm(b.linear(seen, layer + "attn_output"), layer + "post_attention_norm");
-    const Value h = b.feed_forward(b.rms_norm(x, layer + "ffn_norm"), layer, ops::ActivationKind::kGeluApprox);
+    const Value h = b.gated_feed_forward(b.rms_norm(x, layer + "ffn_norm"), layer, ops::ActivationKind::kGeluApprox);
     x = x + b.rms_norm(h, layer + "post_ffw_norm");
   }
   return b.rms_norm(x, "output_norm");

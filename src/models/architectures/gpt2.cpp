@@ -1,4 +1,5 @@
-// GPT-2 (learned positions) and StarCoder 2 (rotated ones): layer norms, biases everywhere, a feed-forward without gate.
+// GPT-2 (learned positions) and StarCoder 2 (rotated ones): layer norms, biases everywhere, a feed-forward without
+// gate.
 #include "models/architectures.h"
 
 namespace rlx::models {
@@ -14,7 +15,9 @@ Value build_gpt2(DecoderBuilder& b) {
   const DecoderConfig& c = b.config();
   Value x = b.embedding(b.tokens(), "token_embd.weight");
   if (c.rope.dims == 0) {
-    const int64_t rows = b.source().require_weight("position_embd.weight").sizes[0];
+    const std::vector<int64_t> sizes = b.source().require_weight("position_embd.weight").sizes;
+    require(sizes.size() == 2, b.source().path(), ": tensor 'position_embd.weight' is not a matrix.");
+    const int64_t rows = sizes[0];
     require(b.cache().context <= rows, b.source().path(), ": the model knows ", rows, " positions; a context of ",
             b.cache().context, " tokens is too long.");
     x = x + b.embedding(b.positions(), "position_embd.weight");

@@ -16,7 +16,8 @@ Value build_llama(DecoderBuilder& b) {
     const Value seen = b.attention(i, b.qkv(b.rms_norm(x, layer + "attn_norm"), i));
     x = x + b.linear(seen, layer + "attn_output");
     const Value h = b.rms_norm(x, layer + "ffn_norm");
-    x = x + (c.experts > 0 ? mixture_of_experts(b, h, layer) : b.feed_forward(h, layer, ops::ActivationKind::kSilu));
+    x = x +
+        (c.experts > 0 ? mixture_of_experts(b, h, layer) : b.gated_feed_forward(h, layer, ops::ActivationKind::kSilu));
   }
   return b.rms_norm(x, "output_norm");
 }

@@ -28,8 +28,8 @@ Value build_mamba(DecoderBuilder& b) {
     // A step of 0 leaves the state as it is.
     const Value delta = b.zero_unused(softplus(b.linear(step, layer + "ssm_dt")));
     const std::string state = str("scan.", i);
-    const Values operands = {u,    delta, b.weight(layer + "ssm_a"), gain, readout,
-                             b.recurrent_state(state, {r.inner, r.state})};
+    const Values operands = {u,    delta,   b.weight(layer + "ssm_a"),
+                             gain, readout, b.recurrent_state(state, {r.inner, r.state})};
     const Value y = ops::selective_scan(operands, {.state_size = r.state});
     b.updated(state, y.result(1));
     const Value gated = (y + u * b.weight(layer + "ssm_d")) * ops::silu(b.columns(both, r.inner, r.inner));

@@ -1,4 +1,4 @@
-// Are indices in range (spec 10, Q16)? The first that is not is noted. One workgroup.
+// Are indices in range (spec 10, Q16)? The first that is not, of the first check that finds one, is noted. One workgroup.
 struct Params {
   n: u32,
   rows: u32,          // an index stands for so many places, from it on
@@ -10,7 +10,7 @@ struct Params {
 }
 @group(0) @binding(0) var<storage, read>       indices: array<i32>;
 @group(0) @binding(1) var<storage, read>       ranges: array<u32>;         // first and end, as bits of i32
-@group(0) @binding(2) var<storage, read_write> errors: array<u32>;         // of each check: which + 1, its value, rows
+@group(0) @binding(2) var<storage, read_write> errors: array<u32>;         // which check + 1, which index, its value, rows
 @group(0) @binding(3) var<uniform>             p: Params;
 var<workgroup> first_bad: atomic<u32>;
 
@@ -29,9 +29,10 @@ fn main(@builtin(local_invocation_index) thread: u32) {
   workgroupBarrier();
   if (thread != 0u) { return; }
   let i = atomicLoad(&first_bad);
-  if (i >= p.n) { return; }
-  let to = p.errors_base + p.slot * 3u;
-  errors[to] = i + 1u;
-  errors[to + 1u] = bitcast<u32>(indices[p.indices_base + i]);
-  errors[to + 2u] = p.rows;
+  let to = p.errors_base;
+  if (i >= p.n || errors[to] != 0u) { return; }
+  errors[to] = p.slot + 1u;
+  errors[to + 1u] = i;
+  errors[to + 2u] = bitcast<u32>(indices[p.indices_base + i]);
+  errors[to + 3u] = p.rows;
 }

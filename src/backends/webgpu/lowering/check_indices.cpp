@@ -33,23 +33,30 @@ Dispatch make_check(LowerCall& call, int64_t i, std::span<const IndexRange> rang
 
 void check_indices(LowerCall& call, int64_t i, std::span<const IndexRange> ranges, IndexComplaint complaint) {
   if (!call.options().webgpu.check_indices || ranges.empty()) return;
-  std::vector<int64_t> ends;
-  for (const IndexRange& r : ranges) ends.push_back(r.end);
-  const auto [errors, slot] = call.index_errors([ends, complaint](int64_t value, int64_t position, int64_t) {
+  std::vector<int64_t> ends, what = {reinterpret_cast<intptr_t>(complaint)};
+  for (const IndexRange& r : ranges) {
+    ends.push_back(r.end);
+    what.insert(what.end(), {r.first, r.end});
+  }
+  const auto found = call.index_errors(i, what, [ends, complaint](int64_t value, int64_t position, int64_t) {
     return complaint(value, position, ends[static_cast<size_t>(position) % ends.size()]);
   });
-  Dispatch d = make_check(call, i, ranges, 1, slot, errors, &CheckParams::n);
+  if (!found) return;
+  Dispatch d = make_check(call, i, ranges, 1, found->slot, found->errors, &CheckParams::n);
   d.of_one_value = true;
   call.emit(std::move(d), "check_indices");
 }
 
 void check_first_rows(LowerCall& call, int64_t i, int64_t rows, int64_t end, bool cuts_rows) {
   if (!call.options().webgpu.check_indices) return;
-  const auto [errors, slot] = call.index_errors([end](int64_t value, int64_t position, int64_t used) {
-    return str("Rows ", value, " … ", value + used, " of batch ", position, " do not fit the cache (", end, ").");
-  });
+  const auto found =
+      call.index_errors(i, {rows, end, cuts_rows ? 1 : 0}, [end](int64_t value, int64_t position, int64_t used) {
+        return str("Rows ", value, " … ", value + used, " of batch ", position, " do not fit the cache (", end, ").");
+      });
+  if (!found) return;
   const IndexRange range{0, end};
-  Dispatch d = make_check(call, i, {&range, 1}, rows, slot, errors, cuts_rows ? &CheckParams::rows : &CheckParams::n);
+  Dispatch d = make_check(call, i, {&range, 1}, rows, found->slot, found->errors,
+                          cuts_rows ? &CheckParams::rows : &CheckParams::n);
   d.own_bound = true;
   call.emit(std::move(d), "check_indices");
 }

@@ -193,8 +193,9 @@ class Emitter {
     tiles_ = call_.temporary(Storage::kU32, {1 + 3 * most});
     call_.emit({.kernel = {"expert_sort", {}, {{"TM", to_u32(tiling_.tm)}}},
                 .operands = {*matmul_.index, *order_, *tiles_},
-                .params = k::Params{.rows = to_u32(rows), .experts = to_u32(matmul_.experts)},
-                .grid = {}},
+                .params = {k::Params{.rows = to_u32(rows), .experts = to_u32(matmul_.experts)}, {&k::Params::rows}},
+                .grid = {},
+                .extent_safe = true},
                "expert_sort");
     const MatmulShape all{.m = rows, .n = shape_.n, .k = shape_.k};
     params_ = params_of(all, tiling_.tm, tiling_.tn);
@@ -208,8 +209,9 @@ class Emitter {
     read_index(key, operands);
     call_.emit({.kernel = std::move(key),
                 .operands = std::move(operands),
-                .params = params_,
-                .grid = {.x = {.items = most}, .z = {.items = ceil_div(shape_.n, tiling_.tn)}}});
+                .params = {params_, {&MatmulParams::m}},
+                .grid = {.x = {.items = most}, .z = {.items = ceil_div(shape_.n, tiling_.tn)}},
+                .extent_safe = true});
   }
 
   // Called what the table's row is called, so that reports tell the rows apart.

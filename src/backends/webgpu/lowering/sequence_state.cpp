@@ -102,19 +102,20 @@ void lower_causal_conv(LowerCall& call) {
   const Operand rows = has_used ? call.read(3) : call.table(unused);
   const Operand after = call.wants(1) ? call.write(1) : call.temporary(call.storage(in), {1});
   const Operand y = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {1});
-  call.emit({.kernel = {"causal_conv", {{"T", std::string(call.element(in))}}, {{"TAPS", taps}, {"HAS_USED", has_used}}},
-             .operands = {in, call.read(1), call.read(2), rows, y, after},
-             .params = {k::Params{.n = to_u32(batch * channels),
-                                  .seq = to_u32(seq),
-                                  .used = to_u32(seq),
-                                  .channels = to_u32(channels),
-                                  .wants_y = call.wants(0),
-                                  .wants_state = call.wants(1)},
-                        {cut_batch(call) ? &k::Params::n : &k::Params::used}},
-             .grid = {.x = {.items = batch * channels, .per_group = 64, .active = cut_batch(call)}},
-             .extent_safe = true,
-             .own_bound = true,
-             .in_place = true});
+  call.emit(
+      {.kernel = {"causal_conv", {{"T", std::string(call.element(in))}}, {{"TAPS", taps}, {"HAS_USED", has_used}}},
+       .operands = {in, call.read(1), call.read(2), rows, y, after},
+       .params = {k::Params{.n = to_u32(batch * channels),
+                            .seq = to_u32(seq),
+                            .used = to_u32(seq),
+                            .channels = to_u32(channels),
+                            .wants_y = call.wants(0),
+                            .wants_state = call.wants(1)},
+                  {cut_batch(call) ? &k::Params::n : &k::Params::used}},
+       .grid = {.x = {.items = batch * channels, .per_group = 64, .active = cut_batch(call)}},
+       .extent_safe = true,
+       .own_bound = true,
+       .in_place = true});
 }
 
 bool gated_delta_net_supports(const LowerSignature& s, const Device& device) {
