@@ -109,6 +109,7 @@ DecoderConfig read_decoder_config(const ModelSource& source) {
   c.experts_used = source.integer("expert_used_count").value_or(0);
   require(c.experts >= 0 && c.experts_used >= 0 && c.experts_used <= c.experts, source.path(), ": expert_used_count (",
           c.experts_used, ") exceeds expert_count (", c.experts, ").");
+  require(c.experts == 0 || c.experts_used > 0, source.path(), ": expert_used_count is missing or 0.");
   if (const auto cap = source.number("attn_logit_softcapping"); cap && *cap != 0)
     c.attention_softcap = static_cast<float>(*cap);
   if (const auto cap = source.number("final_logit_softcapping"); cap && *cap != 0)

@@ -6,7 +6,6 @@ namespace rlx::models {
 
 Value mixture_of_experts(DecoderBuilder& b, const Value& x, const std::string& prefix) {
   const int64_t used = b.config().experts_used, width = b.config().width;
-  require(used > 0, b.source().path(), ": expert_used_count is missing or 0.");
   const Value rows = ops::reshape(x, {.new_shape = {-1, width}});
   for (const char* name : {"ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps", "ffn_down_exps"}) {
     const std::optional<Weight> w = b.source().find(prefix + name + ".weight");

@@ -36,13 +36,13 @@ int64_t value_of(const std::string& text, std::string_view expression) {
       product *= std::stoll(factor);
       continue;
     }
-    const std::string constant = str("const ", factor, ": u32 = ");
-    const size_t at = text.find(constant);
-    if (at == text.npos) {
-      ADD_FAILURE() << "the kernel has no " << constant << "\n" << text;
+    size_t begin = text.npos;
+    for (const std::string& constant : {str("const ", factor, ": u32 = "), str("const ", factor, " = ")})
+      if (const size_t at = text.find(constant); at != text.npos) begin = at + constant.size();
+    if (begin == text.npos) {
+      ADD_FAILURE() << "the kernel has no constant " << factor << "\n" << text;
       return 0;
     }
-    const size_t begin = at + constant.size();
     product *= value_of(text, std::string_view(text).substr(begin, text.find(';', begin) - begin));
   }
   return product;

@@ -16,8 +16,8 @@ Value build_llama(DecoderBuilder& b) {
     const Value seen = b.attention(i, b.qkv(b.rms_norm(x, layer + "attn_norm"), i));
     x = x + b.linear(seen, layer + "attn_output");
     const Value h = b.rms_norm(x, layer + "ffn_norm");
-    x = x +
-        (c.experts > 0 ? mixture_of_experts(b, h, layer) : b.gated_feed_forward(h, layer, ops::ActivationKind::kSilu));
+    const bool routed = c.experts > 0 && b.has(layer + "ffn_gate_inp.weight");  // a few layers may be plain
+    x = x + (routed ? mixture_of_experts(b, h, layer) : b.gated_feed_forward(h, layer, ops::ActivationKind::kSilu));
   }
   return b.rms_norm(x, "output_norm");
 }
