@@ -1,8 +1,10 @@
 // llama.cpp's answers, through npm's node-llama-cpp: reads {package, jobs: [{model, context, prompts: [[ids]], steps, text,
-// cache}]} from stdin and writes a list with an entry per job: {logits, greedy, ids} or {error}.
+// cache, flash}]} from stdin and writes a list with an entry per job: {logits, greedy, ids} or {error}.
 //   logits  by prompt, by token of it: the scores of the next one ("all": true), or those behind the last token alone
 //   greedy  by prompt, `steps` tokens of the likeliest continuation
 //   ids     by text of `text`
+// `cache` is the type of keys and values (F32, F16, Q8_0); with `flash` attention they are not unpacked, which packed values
+// need.
 import {readFileSync} from "node:fs";
 import {pathToFileURL} from "node:url";
 import {join} from "node:path";
@@ -21,7 +23,7 @@ async function run(job) {
   const model = await llama.loadModel({modelPath: job.model, gpuLayers: 0, useMmap: true});
   const type = job.cache ?? "F32";
   const context = await model.createContext({
-    contextSize: job.context, batchSize: job.context, threads: 1, flashAttention: false, swaFullCache: true,
+    contextSize: job.context, batchSize: job.context, threads: 1, flashAttention: job.flash ?? false, swaFullCache: true,
     experimentalKvCacheKeyType: type, experimentalKvCacheValueType: type
   });
   const sequence = context.getSequence();
