@@ -1,5 +1,6 @@
 #include "models/encoders/encoder.h"
 
+#include "models/architectures.h"
 #include "rlx/ops.h"
 
 namespace rlx::models {
@@ -47,6 +48,11 @@ const EncoderArchitecture& find_encoder(const ModelSource& source) {
     if (e.name == source.architecture()) return e;
     known += str(known.empty() ? "" : ", ", e.name);
   }
+  for (const Architecture& a : architectures())
+    if (a.name == source.architecture())
+      fail(ErrorKind::kUnsupported,
+           str(source.path(), ": the architecture '", a.name,
+               "' is a decoder's: it makes text (rlx generate), no vectors. Encoders are: ", known, "."));
   fail(ErrorKind::kUnsupported, str(source.path(), ": the architecture '", source.architecture(),
                                     "' is not an encoder that rlx has: ", known, "."));
 }
