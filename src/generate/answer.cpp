@@ -56,12 +56,16 @@ double Answer::tokens_per_s() const {
   return decode_s > 0 && ids.size() > 1 ? static_cast<double>(ids.size() - 1) / decode_s : 0;
 }
 
+void check_prompt(const Generator& generator, const std::vector<int32_t>& prompt) {
+  require(!prompt.empty(), "The prompt is empty: there is nothing to go on from.");
+  require(static_cast<int64_t>(prompt.size()) <= generator.context(), "The prompt has ", prompt.size(),
+          " tokens; the context has ", generator.context(), ": shorten it, or make the context larger (--ctx).");
+}
+
 Answer answer(Generator& generator, const Tokenizer& tokenizer, const std::vector<int32_t>& prompt,
               const AnswerOptions& options, const std::function<bool(std::string_view)>& on_text) {
-  require(!prompt.empty(), "The prompt is empty: there is nothing to go on from.");
+  check_prompt(generator, prompt);
   const auto size = static_cast<int64_t>(prompt.size());
-  require(size <= generator.context(), "The prompt has ", size, " tokens; the context has ", generator.context(),
-          ": shorten it, or make the context larger (--ctx).");
   Answer out;
   out.prompt_tokens = size;
   if (options.max_tokens == 0) return out;

@@ -30,6 +30,9 @@ struct Answer {
   double tokens_per_s() const;  // of those behind the first
 };
 
+// Error(kInvalid) where there is nothing to answer, or too much: answer() begins with it.
+void check_prompt(const Generator& generator, const std::vector<int32_t>& prompt);
+
 // `prompt`: the whole text so far; what the generator's sequence has in common with it is not computed again.
 // `on_text` takes pieces of whole characters; false stops the answer.
 Answer answer(Generator& generator, const Tokenizer& tokenizer, const std::vector<int32_t>& prompt,

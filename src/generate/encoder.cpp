@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "generate/room.h"
 #include "rlx/log.h"
 
 namespace rlx::generate {
@@ -34,6 +35,7 @@ Executable build(models::EncoderBuilder& b, const EncoderOptions& options) {
   require(pooling != models::Pooling::kNone, "An encoder's rows become one vector by mean, cls or last.");
   const Value pooled = b.pool(hidden, pooling);
   b.graph().output(options.normalize.value_or(b.config().normalize) ? b.normalized(pooled) : pooled, "vectors");
+  require_room(b, 0, options.compile);
   CompileOptions compile_options = options.compile;
   compile_options.kept_programs = kKeptPrograms;
   Executable executable = compile(b.graph(), compile_options);

@@ -9,8 +9,6 @@
 
 namespace rlx::generate {
 
-namespace {
-
 GgufVocabulary vocabulary_of(const gguf::File& file) {
   const auto key = [](std::string_view name) { return str("tokenizer.ggml.", name); };
   const auto id = [&](std::string_view name) -> std::optional<int32_t> {
@@ -48,6 +46,8 @@ GgufVocabulary vocabulary_of(const gguf::File& file) {
     v.precompiled_charsmap.push_back(static_cast<char>(byte));
   return v;
 }
+
+namespace {
 
 std::optional<std::string> text_of(const std::filesystem::path& path) {
   std::error_code ignored;

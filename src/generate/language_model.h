@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "import/gguf/gguf.h"
 #include "models/source.h"
 #include "text/tokenizer.h"
 
@@ -17,5 +18,8 @@ struct LanguageModel {
 
 // A .gguf file, or a Hugging Face folder. Error names the file and what is wrong with it.
 LanguageModel open_language_model(const std::string& path);
+
+// The tokenizer's part of a file's metadata.
+GgufVocabulary vocabulary_of(const gguf::File& file);
 
 }  // namespace rlx::generate

@@ -1,5 +1,6 @@
 #include "models/architectures.h"
 
+#include "models/encoders/encoder.h"
 #include "rlx/ops.h"
 
 namespace rlx::models {
@@ -31,6 +32,9 @@ const Architecture& find_architecture(const ModelSource& source) {
     if (a.name == name) return a;
     known += str(known.empty() ? "" : ", ", a.name);
   }
+  if (is_encoder(source))
+    fail(ErrorKind::kUnsupported,
+         str(source.path(), ": the architecture '", name, "' is an encoder's: it makes vectors (rlx embed), no text."));
   fail(ErrorKind::kUnsupported,
        str(source.path(), ": the architecture '", name, "' is not supported; rlx has: ", known, "."));
 }

@@ -281,7 +281,10 @@ Tensor HfSource::rows_of_groups(const Tensor& all, bool gate) const {
 std::unique_ptr<ModelSource> open_source(const std::string& path) {
   std::error_code ignored;
   const fs::path p(path);
-  if (fs::is_directory(p, ignored)) return std::make_unique<HfSource>(path);
+  if (fs::is_directory(p, ignored)) {
+    require(is_file(p / "config.json"), "Folder '", path, "' is no model: it has no config.json.");
+    return std::make_unique<HfSource>(path);
+  }
   if (p.extension() == ".gguf") return std::make_unique<GgufSource>(path);
   if (p.extension() == ".safetensors" || p.filename() == "config.json" || path.ends_with(".safetensors.index.json")) {
     if (!is_file(p)) fail(ErrorKind::kUnavailable, str("File '", path, "' does not exist."));

@@ -7,7 +7,10 @@ target=${1:?a fuzz target, such as npy_fuzz} folder=${2:?a folder}
 mkdir -p "$folder"
 case $target in
   gguf_fuzz)
-    RLX_SMALLEST=1 "$root/.venv/bin/python" "$root/tests/models/tiny_models.py" "$folder" > /dev/null
+    "$root/.venv/bin/python" "$root/tests/fuzz/gguf_seeds.py" "$folder"
+    { grep -hoE '(integers?|numbers?|boolean|text|positive|key|id)\("[a-z_.]+"' "$root"/src/models/*.cpp "$root"/src/models/*/*.cpp "$root/src/generate/language_model.cpp" |
+        grep -oE '"[a-z_.]+"'
+      printf '"%s"\n' llama gpt2 t5 bert yarn longrope; } | sort -u > "$folder.dict"
     pattern='\.gguf$' ;;
   npy_fuzz) pattern='\.np[yz]$' ;;
   onnx_fuzz)

@@ -6,6 +6,7 @@
 
 #include "gguf_bytes.h"
 #include "models/architectures.h"
+#include "models/encoders/encoder.h"
 #include "models/gguf_source.h"
 #include "rlx/error.h"
 #include "support/random.h"
@@ -17,6 +18,11 @@ namespace {
 // As far as a model gets before it is compiled.
 void open(const std::string& bytes) {
   const models::GgufSource source(gguf::File::parse(std::as_bytes(std::span(bytes)), "model.gguf"));
+  if (models::is_encoder(source)) {
+    models::EncoderBuilder b(source, models::read_encoder_config(source));
+    models::find_encoder(source).build(b);
+    return;
+  }
   const models::Architecture& architecture = models::find_architecture(source);
   models::DecoderConfig config = models::read_decoder_config(source);
   architecture.configure(source, config);
@@ -42,6 +48,20 @@ std::string fault_of(const std::string& bytes) {
 void expect_fault(const GgufBytes& g, const std::string& part) {
   const std::string message = fault_of(g.bytes());
   EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' does not say: " << part;
+}
+
+// A Nomic BERT of one layer, from the matrices of the llama.
+GgufBytes small_encoder() {
+  GgufBytes g = small_llama();
+  GgufBytes::Tensor norm = g.tensors["output_norm.weight"];
+  for (const char* name : {"token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"})
+    g.tensors[std::string(name) + ".weight"] = norm;
+  g.set("general.architecture", "nomic-bert");
+  g.set("nomic-bert.block_count", 1u);
+  g.set("nomic-bert.context_length", 64u);
+  g.set("nomic-bert.embedding_length", 32u);
+  g.set("nomic-bert.attention.head_count", 2u);
+  return g;
 }
 
 int64_t peak_kib() {
@@ -182,6 +202,24 @@ TEST(BadGguf, Tensors) {
   g = small_llama();
   g.tensors["rope_freqs.weight"] = {{3}, 0, std::string(12, '\1')};
   expect_fault(g, "there are 3 rope factors for 8 pairs");
+}
+
+TEST(BadGguf, TokensOfAnEncoder) {
+  GgufBytes g = small_encoder();
+  EXPECT_EQ(fault_of(g.bytes()), "");
+  g.set("nomic-bert.embedding.max_length", 0u);
+  expect_fault(g, "the model takes 0 tokens");
+  g.values["nomic-bert.embedding.max_length"] = GgufBytes::raw<uint32_t>(5) + GgufBytes::raw<int32_t>(-3);
+  expect_fault(g, "the model takes -3 tokens");
+  g = small_encoder();
+  g.tensors["position_embd.weight"] = {{0, 32}, 0, ""};
+  expect_fault(g, "the model takes 0 tokens");
+  // Angles are computed for each position: for as many as are of use, not for as many as a small file claims (1 GiB).
+  g = small_encoder();
+  g.set("nomic-bert.context_length", 1u << 24);
+  const int64_t before = peak_kib();
+  EXPECT_EQ(fault_of(g.bytes()), "");
+  EXPECT_LT(peak_kib() - before, 100 * 1024);
 }
 
 }  // namespace rlx::test

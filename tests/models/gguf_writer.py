@@ -27,6 +27,17 @@ def quantize_q4_0(x):
     return b"".join(s.tobytes() + (c[:16] | c[16:] << 4).tobytes() for s, c in zip(scale, codes))
 
 
+def decode_q8_0(data):
+    blocks = np.frombuffer(data, np.dtype([("scale", np.float16), ("codes", np.int8, 32)]))
+    return blocks["scale"].astype(np.float32)[:, None] * blocks["codes"]
+
+
+def decode_q4_0(data):
+    blocks = np.frombuffer(data, np.dtype([("scale", np.float16), ("codes", np.uint8, 16)]))
+    codes = np.concatenate([blocks["codes"] & 15, blocks["codes"] >> 4], axis=1).astype(np.float32) - 8
+    return blocks["scale"].astype(np.float32)[:, None] * codes
+
+
 def to_bf16(x):
     bits = x.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
@@ -39,6 +50,18 @@ ENCODERS = {
     Q8_0: quantize_q8_0,
     Q4_0: quantize_q4_0,
 }
+DECODERS = {
+    F32: lambda data: np.frombuffer(data, np.float32),
+    F16: lambda data: np.frombuffer(data, np.float16).astype(np.float32),
+    BF16: lambda data: (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32),
+    Q8_0: decode_q8_0,
+    Q4_0: decode_q4_0,
+}
+
+
+def unpacked(tensors):
+    """The numbers that the packed tensors stand for, as f32."""
+    return {name: (DECODERS[code](ENCODERS[code](array)).reshape(array.shape), F32) for name, (array, code) in tensors.items()}
 
 
 def text(value):

@@ -1,8 +1,11 @@
 // llama.cpp's answers, through npm's node-llama-cpp: reads {package, jobs: [{model, context, prompts: [[ids]], steps, text,
-// cache}]} from stdin and writes a list with an entry per job: {logits, greedy, ids} or {error}.
+// cache, flash, threads, score}]} from stdin and writes a list with an entry per job: {logits, greedy, ids, surprises} or {error}.
 //   logits  by prompt, by token of it: the scores of the next one ("all": true), or those behind the last token alone
 //   greedy  by prompt, `steps` tokens of the likeliest continuation
 //   ids     by text of `text`
+//   surprises  by prompt, instead of its logits: -ln p of each token behind number `score`, behind those before it
+// `cache` is the type of keys and values (F32, F16, Q8_0); with `flash` attention they are not unpacked, which packed values
+// need.
 import {readFileSync} from "node:fs";
 import {pathToFileURL} from "node:url";
 import {join} from "node:path";
@@ -17,21 +20,32 @@ function scores(next) {
   return out;
 }
 
+function surprise(next, token) {
+  let most = -Infinity, sum = 0;
+  for (const score of next.logits.values()) most = Math.max(most, score);
+  for (const score of next.logits.values()) sum += Math.exp(score - most);
+  return most + Math.log(sum) - next.logits.get(token);
+}
+
 async function run(job) {
   const model = await llama.loadModel({modelPath: job.model, gpuLayers: 0, useMmap: true});
   const type = job.cache ?? "F32";
   const context = await model.createContext({
-    contextSize: job.context, batchSize: job.context, threads: 1, flashAttention: false, swaFullCache: true,
+    contextSize: job.context, batchSize: job.context, threads: job.threads ?? 1, flashAttention: job.flash ?? false, swaFullCache: true,
     experimentalKvCacheKeyType: type, experimentalKvCacheValueType: type
   });
   const sequence = context.getSequence();
-  const result = {logits: [], greedy: [], ids: []};
+  const result = {logits: [], greedy: [], ids: [], surprises: []};
   for (const text of job.text ?? []) result.ids.push(model.tokenize(text));
   for (const prompt of job.prompts ?? []) {
     await sequence.clearHistory();
     const asked = {generateNext: {logits: true, options: {temperature: 0}}};
     const output = await sequence.controlledEvaluate(
-      prompt.map((token, i) => job.all || i === prompt.length - 1 ? [token, asked] : token));
+      prompt.map((token, i) => job.all || i >= (job.score ?? prompt.length) || i === prompt.length - 1 ? [token, asked] : token));
+    if (job.score != null) {
+      result.surprises.push(prompt.slice(job.score + 1).map((token, i) => surprise(output[job.score + i].next, token)));
+      continue;
+    }
     result.logits.push(output.filter((o) => o?.next?.logits != null).map((o) => scores(o.next)));
     const greedy = [];
     let next = output[prompt.length - 1].next;

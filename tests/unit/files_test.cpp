@@ -1,11 +1,13 @@
 // MappedFile and write_file.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "core/mapped_file.h"
 #include "core/write_file.h"
@@ -66,6 +68,39 @@ TEST(WriteFile, ReplacesTheFileAndLeavesNothingElse) {
   const std::string path = folder.write("a", "old and longer");
   write_file(path, {as_bytes("new"), {}, as_bytes("er")});
   EXPECT_EQ(test::read_whole_file(path), "newer");
+  EXPECT_EQ(folder.files(), std::vector<std::string>{"a"});
+}
+
+// /dev/null must not become a file.
+TEST(WriteFile, WritesToDevicesAndPipes) {
+  const TempFolder folder;
+  const std::string device = folder.path("null");
+  std::filesystem::create_symlink("/dev/null", device);
+  write_file(device, {as_bytes("x")});
+  EXPECT_TRUE(std::filesystem::is_symlink(device));
+  const std::string pipe = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = test::read_whole_file(pipe); });
+  write_file(pipe, {as_bytes("through "), as_bytes("a pipe")});
+  reader.join();
+  EXPECT_EQ(read, "through a pipe");
+  EXPECT_ERROR(write_file("/dev/full", {as_bytes("x")}), kUnavailable, "cannot be written (No space left on device)");
+}
+
+TEST(WriteFile, AProcessThatEndsLeavesNothing) {
+  const TempFolder folder;
+  const std::string path = folder.write("a", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_file(path, [](const WritePart& write) {
+      write(as_bytes("half"));
+      ::_exit(0);  // as a signal would end it: nothing is cleaned up
+    });
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(test::read_whole_file(path), "old");
   EXPECT_EQ(folder.files(), std::vector<std::string>{"a"});
 }
 

@@ -32,8 +32,9 @@ bool is_language_model(const std::string& path) {
 }
 
 int bench_language(const BenchLanguageArgs& args, std::string& out) {
-  require(args.prompt >= 0 && args.answer >= 0 && args.prompt + args.answer > 0, "--pp (", args.prompt, ") and --tg (",
-          args.answer, ") are both 0, or negative.");
+  require(args.prompt >= 0 && args.answer >= 0, "--pp (", args.prompt, ") and --tg (", args.answer,
+          ") must not be negative.");
+  require(args.prompt + args.answer > 0, "--pp and --tg are both 0: there is nothing to measure.");
   Clock::time_point start = Clock::now();
   const generate::LanguageModel model = generate::open_language_model(find_model(args.path));
   const double load_ms = ms_since(start);

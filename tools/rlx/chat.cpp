@@ -26,6 +26,11 @@ constexpr const char* kChatMl =
     "'\n'}}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
+void check_message(const std::string& text) {
+  require(!text.empty(), "The message is empty: there is nothing to answer.");
+  require_utf8(text, "The message");
+}
+
 class Chat {
  public:
   Chat(const ChatArgs& args)
@@ -45,6 +50,7 @@ class Chat {
 
   // Answers a message, with the text to `show` as it comes.
   generate::Answer say(const std::string& text, const std::function<bool(std::string_view)>& show) {
+    check_message(text);
     messages_.push_back({"user", text});
     ChatOptions options{.add_generation_prompt = true};
     if (const auto bos = model_.tokenizer.bos()) options.bos_token = model_.tokenizer.piece(*bos);
@@ -79,6 +85,7 @@ class Chat {
 };
 
 int answer_once(const ChatArgs& args, std::string& out) {
+  check_message(*args.prompt);  // before the model is loaded
   Chat chat(args);
   const Interrupt interrupt;
   const generate::Answer answer = chat.say(*args.prompt, [&](std::string_view piece) {
@@ -96,6 +103,7 @@ int answer_once(const ChatArgs& args, std::string& out) {
     return 0;
   }
   out += "\n";
+  say_if_full(answer, chat.generator());
   if (args.stats) out += stats_text(answer, chat.generator()) + "\n";
   return 0;
 }
@@ -167,15 +175,16 @@ void add_chat(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("chat", "talk with a language model, in the form it was trained for");
   auto args = std::make_shared<ChatArgs>();
   add_language_options(*sub, args->language);
-  sub->add_option("-p,--prompt", args->prompt, "answer this, once; without it: a conversation");
+  CLI::Option* prompt = sub->add_option("-p,--prompt", args->prompt, "answer this, once; without it: a conversation");
   sub->add_option("--system", args->system, "what the model is told before the conversation");
   sub->add_option("-n,--tokens", args->answer.max_tokens, "tokens of an answer at most; -1: until the context is full")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 24))
       ->capture_default_str();
   add_sampling_options(*sub, args->sampling);
   sub->add_option("--stop", args->answer.stops, "a text that ends an answer; may be given several times")
       ->allow_extra_args(false);
   sub->add_flag("--stats", args->stats, "tokens per second, behind each answer");
-  sub->add_flag("--json", args->json, "with -p: write JSON when it is done");
+  sub->add_flag("--json", args->json, "with -p: write JSON when it is done")->needs(prompt);
   sub->footer("Examples:\n  rlx chat smollm2\n  rlx chat smollm2 -p \"Why is the sky blue?\" --stats");
   sub->callback([&work, args] {
     work = [args](std::string& out) { return args->prompt ? answer_once(*args, out) : converse(*args, out); };

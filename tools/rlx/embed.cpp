@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/npy.h"
 #include "generate/encoder.h"
 #include "language.h"
 #include "model_store.h"
+#include "rlx/log.h"
+#include "text/unicode.h"
 
 namespace rlx::cli {
 
@@ -66,12 +69,21 @@ std::string similarities(const Tensor& vectors, const std::vector<std::string>& 
 int embed(const EmbedArgs& args, std::string& out) {
   require(args.texts.empty() != args.file.empty(), "Give texts, or a file with one per line (-f FILE), one of them.");
   const std::vector<std::string> texts =
-      args.file.empty() ? args.texts : lines_of(prompt_text(std::nullopt, args.file));
+      args.file.empty() ? args.texts : lines_of(given_text(std::nullopt, args.file, "with -f FILE"));
   require(!texts.empty(), "'", args.file, "' holds no lines.");
   const generate::LanguageModel model = generate::open_language_model(find_model(args.model));
   std::vector<std::vector<int32_t>> ids;
-  for (const std::string& text : texts) ids.push_back(model.tokenizer.encode(text, {.add_special = true}));
+  for (const std::string& text : texts) {
+    require_utf8(text, str("Text '", text::to_valid_utf8(text), "'"));
+    ids.push_back(model.tokenizer.encode(text, {.add_special = true}));
+  }
   generate::Encoder encoder(*model.source, encoder_options(args));
+  const auto longer = std::ranges::count_if(
+      ids, [&](const auto& list) { return static_cast<int64_t>(list.size()) > encoder.max_length(); });
+  if (longer > 0)
+    log(LogLevel::kWarning,
+        str(longer, longer == 1 ? " text has" : " texts have", " more tokens than the model takes (",
+            encoder.max_length(), "): the rest is left out."));
   const Tensor vectors = encoder.embed(ids);
   if (!args.out.empty()) write_npy(args.out, vectors);
   const auto width = static_cast<size_t>(encoder.width());

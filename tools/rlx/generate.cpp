@@ -16,10 +16,11 @@ struct GenerateArgs {
 };
 
 int generate_text(const GenerateArgs& args, std::string& out) {
-  const std::string text = prompt_text(args.prompt, args.file);
+  const std::string text = given_text(args.prompt, args.file, "with -p TEXT or with -f FILE");
   const generate::LanguageModel model = generate::open_language_model(find_model(args.language.model));
   const std::vector<int32_t> ids = model.tokenizer.encode(text, {.parse_special = true, .add_special = true});
   generate::Generator generator(*model.source, generator_options(args.language, args.sampling));
+  generate::check_prompt(generator, ids);  // before its text is shown
   if (!args.json) {
     progress("", -1);
     write_now(text);
@@ -43,6 +44,7 @@ int generate_text(const GenerateArgs& args, std::string& out) {
     return 0;
   }
   out += "\n";
+  say_if_full(answer, generator);
   if (args.stats) out += stats_text(answer, generator) + "\n";
   return 0;
 }
@@ -56,6 +58,7 @@ void add_generate(CLI::App& app, Work& work) {
   sub->add_option("-p,--prompt", args->prompt, "the text to go on with");
   sub->add_option("-f,--file", args->file, "a file with that text; -: standard input");
   sub->add_option("-n,--tokens", args->answer.max_tokens, "tokens at most; -1: until the context is full")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 24))
       ->capture_default_str();
   add_sampling_options(*sub, args->sampling);
   sub->add_option("--stop", args->answer.stops, "a text that ends the answer; may be given several times")

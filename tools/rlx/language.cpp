@@ -1,14 +1,17 @@
 #include "language.h"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <random>
+#include <system_error>
 
-#include "core/mapped_file.h"
 #include "model_store.h"
 #include "rlx/error.h"
+#include "rlx/log.h"
+#include "text/unicode.h"
 
 namespace rlx::cli {
 
@@ -74,17 +77,40 @@ bool write_now(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-std::string prompt_text(const std::optional<std::string>& text, const std::string& file) {
-  require(text.has_value() != !file.empty(), "Give the prompt with -p TEXT or with -f FILE, one of them.");
-  if (text) return *text;
-  if (file != "-") {
-    const auto mapped = MappedFile::open(file);
-    return {reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size()};
+void require_utf8(std::string_view text, std::string_view what) {
+  for (size_t at = 0; at < text.size();) {
+    const text::Character c = text::first_character(text.substr(at));
+    require(c.valid, what, " is not UTF-8: its byte number ", at + 1, " (",
+            static_cast<unsigned>(static_cast<uint8_t>(text[at])), ") belongs to no character.");
+    at += c.size;
   }
+}
+
+std::string given_text(const std::optional<std::string>& text, const std::string& file, std::string_view how) {
+  require(text.has_value() != !file.empty(), "Give the text ", how, ", one of them.");
+  if (text) {
+    require_utf8(*text, "The text");
+    return *text;
+  }
+  // Not mapped: it may be a pipe.
+  std::FILE* in = file == "-" ? stdin : std::fopen(file.c_str(), "rb");
+  const auto why = [] { return std::generic_category().message(errno); };
+  if (in == nullptr) fail(ErrorKind::kUnavailable, str("File '", file, "' cannot be opened (", why(), ")."));
   std::string out;
-  char buffer[4096];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) out.append(buffer, n);
+  char buffer[65536];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, in)) out.append(buffer, n);
+  const std::string error = std::ferror(in) ? why() : "";
+  if (in != stdin) std::fclose(in);
+  const std::string what = file == "-" ? "Standard input" : str("File '", file, "'");
+  if (!error.empty()) fail(ErrorKind::kUnavailable, str(what, " cannot be read (", error, ")."));
+  require_utf8(out, what);
   return out;
+}
+
+void say_if_full(const generate::Answer& answer, const generate::Generator& generator) {
+  if (answer.reason == generate::StopReason::kContext)
+    log(LogLevel::kWarning,
+        str("The context (", generator.context(), " tokens) is full, which ends the answer; --ctx makes it larger."));
 }
 
 Interrupt::Interrupt() {

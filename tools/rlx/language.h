@@ -33,8 +33,14 @@ std::string stats_text(const generate::Answer& answer, const generate::Generator
 // Text to standard output at once. False: nobody reads it any more.
 bool write_now(std::string_view text);
 
-// The text of -p TEXT or -f FILE ("-": standard input), exactly one of which is given.
-std::string prompt_text(const std::optional<std::string>& text, const std::string& file);
+// The text given on the command line, or that of a file ("-": standard input). `how` says how it is given, where it is
+// not exactly one of them: "with -p TEXT or with -f FILE".
+std::string given_text(const std::optional<std::string>& text, const std::string& file, std::string_view how);
+// A text that is not UTF-8 would become other characters than it was meant for.
+void require_utf8(std::string_view text, std::string_view what);
+
+// "The context (512 tokens) is full; …" where that is why an answer ended.
+void say_if_full(const generate::Answer& answer, const generate::Generator& generator);
 
 // While it lives, Ctrl-C sets a flag instead of ending the program.
 class Interrupt {

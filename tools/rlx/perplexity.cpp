@@ -6,6 +6,8 @@ namespace rlx::cli {
 
 namespace {
 
+constexpr int64_t kContext = 512;  // as llama.cpp has it
+
 struct PerplexityArgs {
   LanguageArgs language;
   std::string file;
@@ -13,17 +15,22 @@ struct PerplexityArgs {
 };
 
 int score(const PerplexityArgs& args, std::string& out) {
-  const std::string text = prompt_text(std::nullopt, args.file);
+  const std::string text = given_text(std::nullopt, args.file, "with -f FILE");
   const generate::LanguageModel model = generate::open_language_model(find_model(args.language.model));
   const std::vector<int32_t> ids = model.tokenizer.encode(text, {.add_special = true});
   const generate::GeneratorOptions options = generator_options(args.language, {});
+  const int64_t usual = std::min<int64_t>(model.source->integer("context_length").value_or(kContext), kContext);
   generate::Scorer scorer(*model.source, options.compile,
-                          {.context = options.context > 0 ? options.context : 512, .cache = options.cache});
+                          {.context = options.context > 0 ? options.context : usual, .cache = options.cache});
   const bool begins = model.tokenizer.adds_bos() && model.tokenizer.bos();
   const generate::Perplexity p =
       generate::perplexity(scorer, ids, begins ? model.tokenizer.bos() : std::optional<int32_t>());
   if (args.json)
-    out += dump({{"perplexity", p.value}, {"error", p.error}, {"tokens", p.tokens}, {"context", scorer.context()}});
+    out += dump({{"perplexity", p.value},
+                 {"error", p.error},
+                 {"tokens", p.tokens},
+                 {"pieces", p.pieces},
+                 {"context", scorer.context()}});
   else
     out += str("perplexity ", number_text(p.value), " +- ", number_text(p.error), " (", p.tokens, " tokens of ",
                p.pieces, p.pieces == 1 ? " piece" : " pieces", " of ", scorer.context(), ")\n");

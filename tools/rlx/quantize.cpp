@@ -1,5 +1,9 @@
 #include "import/gguf/quantize.h"
 
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
 #include "common.h"
 #include "model_store.h"
 
@@ -13,8 +17,17 @@ struct QuantizeArgs {
 };
 
 int quantize(const QuantizeArgs& args, std::string& out) {
-  const gguf::QuantizeResult r = gguf::quantize_file(find_model(args.in), args.out, args.type);
-  const auto mib = [](int64_t bytes) { return number_text(static_cast<double>(bytes) / (1 << 20)); };
+  const std::string in = find_model(args.in);
+  std::error_code ignored;
+  require(!std::filesystem::is_directory(in, ignored), "'", in, "' is a folder; rlx quantises .gguf files.");
+  require(!std::filesystem::equivalent(in, args.out, ignored), "'", args.out,
+          "' is the file to read: give the new one another name.");
+  const gguf::QuantizeResult r = gguf::quantize_file(in, args.out, args.type);
+  const auto mib = [](int64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", static_cast<double>(bytes) / (1 << 20));
+    return std::string(text);
+  };
   if (args.json)
     out += dump({{"out", args.out},
                  {"changed", r.changed},

@@ -13,7 +13,7 @@ struct TokenizeArgs {
 };
 
 int tokenize(const TokenizeArgs& args, std::string& out) {
-  const std::string text = prompt_text(args.text, args.file);
+  const std::string text = given_text(args.text, args.file, "as TEXT or with -f FILE");
   const Tokenizer tokenizer = generate::open_language_model(find_model(args.model)).tokenizer;
   const std::vector<int32_t> ids = tokenizer.encode(text, {.parse_special = args.special, .add_special = args.bos});
   if (args.json) {

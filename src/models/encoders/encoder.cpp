@@ -1,10 +1,13 @@
 #include "models/encoders/encoder.h"
 
+#include "models/architectures.h"
 #include "rlx/ops.h"
 
 namespace rlx::models {
 
 namespace {
+
+constexpr int64_t kMostAngles = 1 << 22;  // of 65,536 tokens for heads of 64
 
 constexpr EncoderArchitecture kEncoders[] = {
     {"bert", build_bert},
@@ -47,6 +50,11 @@ const EncoderArchitecture& find_encoder(const ModelSource& source) {
     if (e.name == source.architecture()) return e;
     known += str(known.empty() ? "" : ", ", e.name);
   }
+  for (const Architecture& a : architectures())
+    if (a.name == source.architecture())
+      fail(ErrorKind::kUnsupported,
+           str(source.path(), ": the architecture '", a.name,
+               "' is a decoder's: it makes text (rlx generate), no vectors. Encoders are: ", known, "."));
   fail(ErrorKind::kUnsupported, str(source.path(), ": the architecture '", source.architecture(),
                                     "' is not an encoder that rlx has: ", known, "."));
 }
@@ -87,6 +95,10 @@ EncoderConfig read_encoder_config(const ModelSource& source) {
             ", or rope.freq_base (", c.rope.base, ") not positive.");
   }
   if (const auto length = source.integer("embedding.max_length")) c.context = std::min(c.context, *length);
+  // A row of angles per position: a file of a kilobyte may claim more of them than there is memory.
+  if (c.rope.dims > 0) c.context = std::min(c.context, std::max<int64_t>(kMostAngles / c.head_dim, 1));
+  require(c.context > 0, source.path(), ": the model takes ", c.context,
+          " tokens (by context_length, embedding.max_length or the rows of 'position_embd.weight').");
   if (c.architecture != "modern-bert") return c;
 
   c.window = source.integer("attention.sliding_window").value_or(128) / 2;

@@ -95,7 +95,7 @@ struct Transposed {
     const int64_t taps = taps_of(forward);
     with_weights(type, w, [&](const auto& at) {
       for_each_phase([&](const Phases& p) {
-        const auto& [z, y, x] = p.axes;
+        const auto &z = p.axes[0], &y = p.axes[1], &x = p.axes[2];
         const int64_t own = p.taps(), ty = y.axis.taps, tx = x.axis.taps, k = channels * own;
         if (k == 0) return;
         for (int64_t g = 0; g < groups; ++g)
