@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "wgsl/causal_conv.h"
 #include "wgsl/gated_delta_net.h"
@@ -99,6 +100,10 @@ void lower_causal_conv(LowerCall& call) {
   const Operand in = call.read(0);
   const uint32_t unused[] = {0};
   const bool has_used = call.num_inputs() == 4;
+  if (has_used)
+    check_indices(call, 3, IndexRange{0, seq + 1}, [](int64_t value, int64_t b, int64_t end) {
+      return str("Rows in use (", value, ") of batch ", b, " are not between 0 and ", end - 1, ".");
+    });
   const Operand rows = has_used ? call.read(3) : call.table(unused);
   const Operand after = call.wants(1) ? call.write(1) : call.temporary(call.storage(in), {1});
   const Operand y = call.wants(0) ? call.write(0) : call.temporary(call.storage(in), {1});
