@@ -39,6 +39,12 @@ const Architecture& find_architecture(const ModelSource& source) {
        str(source.path(), ": the architecture '", name, "' is not supported; rlx has: ", known, "."));
 }
 
+void require_in_layers(const ModelSource& source, const DecoderConfig& config,
+                       std::initializer_list<std::string_view> names) {
+  for (int64_t i = 0; i < config.layers; ++i)
+    for (const std::string_view name : names) source.require_weight(str("blk.", i, ".", name));
+}
+
 Value logits_of(DecoderBuilder& b, const Value& hidden) {
   const Value y = b.has("output.weight") ? b.linear(hidden, "output") : b.linear_with(hidden, "token_embd.weight");
   const std::optional<float> cap = b.config().final_softcap;

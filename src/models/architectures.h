@@ -17,6 +17,11 @@ std::span<const Architecture> architectures();
 // Error(kUnsupported) names those that there are.
 const Architecture& find_architecture(const ModelSource& source);
 
+// Error(kInvalid) names what a layer lacks. For tensors that some architectures have and others do not: without them
+// the graph would be another model's.
+void require_in_layers(const ModelSource& source, const DecoderConfig& config,
+                       std::initializer_list<std::string_view> names);
+
 // The vocabulary's scores of hidden rows: the model's own head, or its embeddings.
 Value logits_of(DecoderBuilder& b, const Value& hidden);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "rlx/error.h"
 
 namespace rlx {
@@ -51,6 +53,48 @@ TEST(ChatTemplate, WhatDoesNotEndIsAnError) {
   EXPECT_NE(message_of(std::string(5000, '(')), "never a template error: plain text");
   EXPECT_EQ(ChatTemplate(std::string(5000, '(')).render({}, {}), std::string(5000, '('));
   EXPECT_NE(message_of("{{ " + std::string(5000, '(')), "");
+}
+
+// Few statements, each of them much work: what is copied, compared, searched or written counts, whatever its size.
+TEST(ChatTemplate, MuchWorkIsAnErrorSoon) {
+  const std::string large = "{% set L = range(99999)|list %}{% set S = 'ab' * 5000000 %}";
+  const std::string twice =
+      "{% set ns = namespace(s=[1]) %}{% for i in range(60) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}";
+  const auto often = [&](const std::string& work) {
+    return large + "{% for a in L %}{% for b in L %}" + work + "{% endfor %}{% endfor %}";
+  };
+  for (const std::string& source : {often("{% set x = S %}"),
+                                    often("{% set x = [S, L] %}"),
+                                    often("{% set x = L == L %}"),
+                                    often("{% set x = S < S %}"),
+                                    often("{% set x = S is sameas S %}"),
+                                    often("{% set x = S[5] %}"),
+                                    often("{% set x = S|last %}"),
+                                    often("{% set x = S.title() %}"),
+                                    often("{% for c in S %}{% endfor %}"),
+                                    often("{% macro m(q) %}{% endmacro %}{% set x = m(S) %}"),
+                                    often("{% set x = {'a': S} %}"),
+                                    large + "{% set x = [S] * 200001 %}",
+                                    large + "{% set x = ([S] * 200000)|sort %}",
+                                    large + "{{ ([S] * 200000)|join }}",
+                                    large + "{{ ([S] * 200000)|tojson }}",
+                                    large + "{{ S ~ ([S] * 9999) }}",
+                                    large + "{{ (S ~ 'a' in S) }}{{ S.find('ab' * 2500000 ~ 'c') }}",
+                                    large + "{{ S.strip(S) }}",
+                                    large + "{{ ('\n' * 5000000)|indent(S) }}",
+                                    large + "{{ S.split('a') }}",
+                                    large + "{{ S|reverse }}",
+                                    twice + "{{ ns.s }}",
+                                    twice + "{{ ns.s|tojson(indent=2) }}",
+                                    twice + "{{ ns.s == [ns.s] }}{{ ns.s|string }}",
+                                    twice + "{{ [ns.s, ns.s]|unique|list }}",
+                                    twice + "{{ raise_exception(ns.s) }}"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(message_of(source), "") << source;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(seconds.count(), 5) << source;  // about a second at most, without sanitizers
+  }
+  EXPECT_EQ(ChatTemplate("{{ 'aé'|last }}{{ 'éa'|first }}{{ [1, 2]|last }}{{ ''|first }}").render({}, {}), "éé2");
 }
 
 TEST(ChatTemplate, BadJsonIsAnError) {

@@ -36,6 +36,7 @@ void configure_gemma3(const ModelSource& source, DecoderConfig& config) {
   local.factor = 1;
   config.window_rope = local;
   configure_scale(config, 62);
+  require_in_layers(source, config, {"attn_q_norm.weight", "attn_k_norm.weight"});
 }
 
 Value build_gemma(DecoderBuilder& b) {

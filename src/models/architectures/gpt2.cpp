@@ -4,7 +4,10 @@
 
 namespace rlx::models {
 
-void configure_gpt2(const ModelSource&, DecoderConfig& config) { config.rope.dims = 0; }
+void configure_gpt2(const ModelSource& source, DecoderConfig& config) {
+  config.rope.dims = 0;
+  require_in_layers(source, config, {"attn_qkv.bias", "attn_output.bias", "ffn_up.bias", "ffn_down.bias"});
+}
 
 void configure_starcoder2(const ModelSource& source, DecoderConfig& config) {
   config.rope.style = ops::RopeStyle::kNeox;

@@ -3,7 +3,13 @@
 
 namespace rlx::models {
 
-void configure_qwen(const ModelSource&, DecoderConfig& config) { config.rope.style = ops::RopeStyle::kNeox; }
+void configure_qwen(const ModelSource& source, DecoderConfig& config) {
+  config.rope.style = ops::RopeStyle::kNeox;
+  if (config.architecture == "qwen2")
+    require_in_layers(source, config, {"attn_q.bias", "attn_k.bias", "attn_v.bias"});
+  else
+    require_in_layers(source, config, {"attn_q_norm.weight", "attn_k_norm.weight"});
+}
 
 void configure_qwen_moe(const ModelSource& source, DecoderConfig& config) {
   configure_qwen(source, config);

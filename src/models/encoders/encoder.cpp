@@ -1,5 +1,7 @@
 #include "models/encoders/encoder.h"
 
+#include <cmath>
+
 #include "models/architectures.h"
 #include "rlx/ops.h"
 
@@ -76,6 +78,8 @@ EncoderConfig read_encoder_config(const ModelSource& source) {
           ") is not a multiple of attention.head_count (", c.heads, ").");
   c.head_dim = c.width / c.heads;
   c.norm_eps = static_cast<float>(source.number("attention.layer_norm_epsilon").value_or(1e-12));
+  require(c.norm_eps >= 0 && std::isfinite(c.norm_eps), source.path(), ": the norms' epsilon (", c.norm_eps,
+          ") is not a number from 0.");
   const Weight embedding = source.require_weight("token_embd.weight");
   require(embedding.sizes.size() == 2 && embedding.sizes[1] == c.width, source.path(),
           ": 'token_embd.weight' is not [vocabulary, ", c.width, "].");

@@ -16,7 +16,7 @@ const std::string& as_string(const Value& value, std::string_view filter) {
 }
 
 // a.b.0: attributes of attributes.
-Value attribute_path(const Interpreter& in, Value value, std::string_view path, const Value* otherwise = nullptr) {
+Value attribute_path(Interpreter& in, Value value, std::string_view path, const Value* otherwise = nullptr) {
   while (true) {
     const size_t dot = path.find('.');
     const std::string part(path.substr(0, dot));
@@ -46,6 +46,7 @@ Value select(Interpreter& in, const Value& value, const Arguments& args, bool by
   const Arguments rest = without_first(args, skip + 1);
   std::vector<Value> out;
   for (const Value& item : in.iterate(value)) {
+    in.charge(path.size() + rest.size() * 8);
     const Value subject = by_attribute ? attribute_path(in, item, path) : item;
     const bool holds = test == nullptr ? subject.truth() : in.call_test(*test->string(), subject, rest);
     if (holds == keep) out.push_back(item);
@@ -55,12 +56,15 @@ Value select(Interpreter& in, const Value& value, const Arguments& args, bool by
 
 Value map_filter(Interpreter& in, const Value& value, const Arguments& args) {
   std::vector<Value> out;
-  const Value* path = args.size() == 0 ? args.find(0, "attribute") : nullptr;
+  const bool by_attribute = args.size() == 0 && args.find(0, "attribute") != nullptr;
+  const Arguments rest = without_first(args, 1);
   for (const Value& item : in.iterate(value)) {
-    if (path != nullptr) {
-      out.push_back(attribute_path(in, item, args.string(0, "attribute"), args.find(1, "default")));
+    if (by_attribute) {
+      const std::string& path = args.string(0, "attribute");
+      in.charge(path.size());
+      out.push_back(attribute_path(in, item, path, args.find(1, "default")));
     } else {
-      out.push_back(in.call_filter(args.string(0, "filter"), item, without_first(args, 1)));
+      out.push_back(in.call_filter(args.string(0, "filter"), item, rest));
     }
   }
   return in.checked(std::move(out));
@@ -73,8 +77,8 @@ Value join(Interpreter& in, const Value& value, const Arguments& args) {
   bool first = true;
   for (const Value& item : in.iterate(value)) {
     if (!std::exchange(first, false)) out += between;
-    out += (path.empty() ? item : attribute_path(in, item, path)).text();
-    in.charge(out.size() / 64);
+    in.charge(path.size() + between.size());
+    out += in.text_of(path.empty() ? item : attribute_path(in, item, path));
     require(out.size() < size_t{1} << 26, "The chat template makes a text that is too long.");
   }
   return in.checked(std::move(out));
@@ -86,11 +90,12 @@ Value sorted(Interpreter& in, const Value& value, const Arguments& args) {
   const std::string path = args.string(2, "attribute", "");
   std::vector<std::pair<Value, size_t>> keys;
   for (size_t i = 0; i < items.size(); ++i) {
+    in.charge(path.size());
     Value key = path.empty() ? items[i] : attribute_path(in, items[i], path);
+    in.charge(key.weight() * 16);  // it is compared about as often as the number of keys has bits
     if (key.string() != nullptr && !exact) key = text::lower(*key.string());
     keys.emplace_back(std::move(key), i);
   }
-  in.charge(keys.size() * 64);
   std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
     return reverse ? less(b.first, a.first) : less(a.first, b.first);
   });
@@ -105,6 +110,7 @@ Value dict_sorted(Interpreter& in, const Value& value, const Arguments& args) {
   const bool reverse = args.get(2, "reverse", false).truth();
   std::vector<Value> items;
   for (const Value& item : in.iterate(in.call_method(value, "items", {}))) items.push_back(item);
+  in.charge(value.weight() * 16);
   const auto key = [&](const Value& item) {
     const Value& k = item.list()->items[by_value ? 1 : 0];
     return k.string() != nullptr && !exact ? Value(text::lower(*k.string())) : k;
@@ -142,8 +148,10 @@ Value indent_filter(const Value& value, const Arguments& args) {
     require(count >= 0 && count <= 1000, "The filter 'indent' gets a width of ", count, ".");
     by.assign(static_cast<size_t>(count), ' ');
   }
-  return indent(as_string(value, "indent"), by, args.get(1, "first", false).truth(),
-                args.get(2, "blank", false).truth());
+  const std::string& text = as_string(value, "indent");
+  const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  require(by.size() <= kLongestText / lines, "The filter 'indent' makes a text that is too long.");
+  return indent(text, by, args.get(1, "first", false).truth(), args.get(2, "blank", false).truth());
 }
 
 Value to_integer(const Value& value, const Arguments& args) {
@@ -185,6 +193,7 @@ Value length(const Value& value) {
 Value extreme(Interpreter& in, const Value& value, bool largest) {
   const std::vector<Value> items = in.iterate(value);
   if (items.empty()) return Value::undefined(largest ? "max" : "min");
+  in.charge(value.weight());
   const Value* best = &items[0];
   for (const Value& item : items)
     if (largest ? less(*best, item) : less(item, *best)) best = &item;
@@ -204,8 +213,9 @@ Value rounded(const Value& value, const Arguments& args) {
 
 Value unique(Interpreter& in, const Value& value) {
   std::vector<Value> out;
+  size_t weight = 0;
   for (const Value& item : in.iterate(value)) {
-    in.charge(out.size() * 8);
+    in.charge(weight += item.weight());
     const auto folded = [](const Value& v) { return v.string() != nullptr ? Value(text::lower(*v.string())) : v; };
     const Value key = folded(item);
     if (std::none_of(out.begin(), out.end(), [&](const Value& v) { return equal(folded(v), key); }))
@@ -235,6 +245,7 @@ Value sum(Interpreter& in, const Value& value, const Arguments& args) {
   int64_t whole = 0;
   bool is_whole = true;
   for (const Value& item : in.iterate(value)) {
+    in.charge(path.size());
     const Value number = path.empty() ? item : attribute_path(in, item, path);
     require(number.is_number(), "The filter 'sum' gets a value of type ", number.type_name(), ".");
     is_whole = is_whole && number.is_integer() &&
@@ -252,9 +263,11 @@ Value Interpreter::call_filter(const std::string& name, Value value, const Argum
     const bool missing = value.is_undefined() || (args.get(1, "boolean", false).truth() && !value.truth());
     return missing ? args.get(0, "default_value", "") : value;
   }
-  if (name == "tojson")
-    return checked(value.json(static_cast<int>(std::min<int64_t>(args.integer(1, "indent", -1), 40)),
-                              args.get(3, "sort_keys", false).truth()));
+  if (name == "tojson") {
+    const auto indent = static_cast<int>(std::clamp<int64_t>(args.integer(1, "indent", -1), -1, 40));
+    charge(value.weight() * (1 + static_cast<size_t>(std::max(indent, 0) * value.depth()) / kLeastWeight));
+    return checked(value.json(indent, args.get(3, "sort_keys", false).truth()));
+  }
   if (name == "length" || name == "count") return length(value);
   if (name == "items") return value.is_undefined() ? checked(std::vector<Value>{}) : call_method(value, "items", {});
   if (name == "join") return join(*this, value, args);
@@ -268,6 +281,12 @@ Value Interpreter::call_filter(const std::string& name, Value value, const Argum
   if (name == "dictsort") return dict_sorted(*this, value, args);
   if (name == "unique") return unique(*this, value);
   if (name == "first" || name == "last") {
+    if (const std::string* text = value.string(); text != nullptr && !text->empty()) {
+      size_t at = 0;
+      if (name == "last")
+        for (at = text->size() - 1; at > 0 && (static_cast<unsigned char>((*text)[at]) & 0xC0) == 0x80;) --at;
+      return text->substr(at, text::first_character(std::string_view(*text).substr(at)).size);
+    }
     const std::vector<Value> items = iterate(value);
     return items.empty() ? Value::undefined(name) : name == "first" ? items.front() : items.back();
   }
@@ -290,17 +309,17 @@ Value Interpreter::call_filter(const std::string& name, Value value, const Argum
     return std::fabs(value.number());
   }
   if (name == "safe") return value;
-  if (name == "string") return checked(value.text());
+  if (name == "string") return checked(text_of(value));
   if (name == "indent") {
     const Value out = indent_filter(value, args);
     return checked(*out.string());
   }
   // Jinja's own filters on text take any value as its text.
-  if (name == "trim") return call_method(value.text(), "strip", args);
+  if (name == "trim") return call_method(text_of(value), "strip", args);
   if (name == "upper" || name == "lower" || name == "title" || name == "capitalize")
-    return call_method(value.text(), name, {});
-  if (name == "replace") return call_method(value.text(), "replace", args);
-  if (name == "escape" || name == "e") return checked(escape_html(value.text()));
+    return call_method(text_of(value), name, {});
+  if (name == "replace") return call_method(text_of(value), "replace", args);
+  if (name == "escape" || name == "e") return checked(escape_html(text_of(value)));
   fail(ErrorKind::kInvalid, str("The filter '", name, "' is not one that rlx knows."));
 }
 
@@ -332,9 +351,10 @@ bool Interpreter::call_test(const std::string& name, const Value& value, const A
             "The test 'divisibleby' gets no number to divide by.");
     return whole() % by.integer() == 0;
   }
-  if (name == "lower") return value.text() == text::lower(value.text()) && value.text() != text::upper(value.text());
-  if (name == "upper") return value.text() == text::upper(value.text()) && value.text() != text::lower(value.text());
+  if (name == "lower") return call_method(text_of(value), "islower", {}).truth();
+  if (name == "upper") return call_method(text_of(value), "isupper", {}).truth();
   if (name == "in") return contains(argument(), value);
+  charge_compare(value, argument());
   if (name == "equalto" || name == "eq" || name == "sameas") return equal(value, argument());
   if (name == "ne") return !equal(value, argument());
   if (name == "lt" || name == "lessthan") return less(value, argument());

@@ -19,7 +19,7 @@ Value Arguments::get(size_t index, std::string_view name, Value otherwise) const
   return value == nullptr ? otherwise : *value;
 }
 
-std::string Arguments::string(size_t index, std::string_view name) const {
+const std::string& Arguments::string(size_t index, std::string_view name) const {
   const Value* value = find(index, name);
   require(value != nullptr && value->string() != nullptr, "The argument '", name, "' is not a string.");
   return *value->string();
@@ -54,8 +54,8 @@ Value range(Interpreter& in, const Arguments& args) {
   return in.checked(std::move(items));
 }
 
-Value raise_exception(Interpreter&, const Arguments& args) {
-  fail(ErrorKind::kInvalid, str("The chat template refuses the messages: ", args.get(0, "message", "").text()));
+Value raise_exception(Interpreter& in, const Arguments& args) {
+  fail(ErrorKind::kInvalid, str("The chat template refuses the messages: ", in.text_of(args.get(0, "message", ""))));
 }
 
 Value strftime_now(Interpreter& in, const Arguments& args) {
@@ -70,9 +70,12 @@ Value strftime_now(Interpreter& in, const Arguments& args) {
   return std::string(text, format.size() > 100 ? 0 : std::strftime(text, sizeof(text), format.c_str(), &parts));
 }
 
-Value make_dict(Interpreter&, const Arguments& args) {
+Value make_dict(Interpreter& in, const Arguments& args) {
   std::vector<std::pair<std::string, Value>> entries;
-  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr) entries = from->dict()->entries;
+  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr) {
+    in.charge(from->weight());
+    entries = from->dict()->entries;
+  }
   for (const auto& [name, value] : args.named) entries.emplace_back(name, value);
   return Value::dict(std::move(entries));
 }
@@ -96,6 +99,11 @@ std::string strip_method(const std::string& source, bool left, bool right, const
   return out;
 }
 
+void add_part(std::vector<Value>& parts, std::string_view part) {
+  require(parts.size() < kLongestList, "A text is split into more than ", kLongestList, " parts.");
+  parts.push_back(std::string(part));
+}
+
 std::vector<Value> split_words(std::string_view text, int64_t most) {
   std::vector<Value> parts;
   for (text = text::strip_left(text); !text.empty(); text = text::strip_left(text)) {
@@ -103,23 +111,24 @@ std::vector<Value> split_words(std::string_view text, int64_t most) {
     while (end < text.size() && !text::is_white_space(text::first_character(text.substr(end)).code))
       end += text::first_character(text.substr(end)).size;
     if (most >= 0 && static_cast<int64_t>(parts.size()) == most) end = text.size();
-    parts.push_back(std::string(text.substr(0, end)));
+    add_part(parts, text.substr(0, end));
     text.remove_prefix(end);
   }
   return parts;
 }
 
-std::vector<Value> split_method(std::string_view text, const Arguments& args, bool from_right) {
+std::vector<Value> split_method(Interpreter& in, std::string_view text, const Arguments& args, bool from_right) {
   const int64_t most = args.integer(1, "maxsplit", -1);
   const Value* given = args.find(0, "sep");
   if (given == nullptr || given->is_none()) return split_words(text, from_right ? -1 : most);
   const std::string sep = args.string(0, "sep");
   require(!sep.empty(), "A string is split at an empty one.");
+  in.charge_search(text, sep);
   std::vector<Value> parts;
   while (most < 0 || static_cast<int64_t>(parts.size()) < most) {
     const size_t at = from_right ? text.rfind(sep) : text.find(sep);
     if (at == std::string_view::npos) break;
-    parts.push_back(std::string(from_right ? text.substr(at + sep.size()) : text.substr(0, at)));
+    add_part(parts, from_right ? text.substr(at + sep.size()) : text.substr(0, at));
     text = from_right ? text.substr(0, at) : text.substr(at + sep.size());
   }
   parts.push_back(std::string(text));
@@ -131,7 +140,7 @@ std::vector<Value> split_lines(std::string_view text) {
   std::vector<Value> lines;
   while (!text.empty()) {
     const size_t end = text.find_first_of("\r\n");
-    lines.push_back(std::string(text.substr(0, end)));
+    add_part(lines, text.substr(0, end));
     if (end == std::string_view::npos) break;
     text.remove_prefix(end + (text.substr(end, 2) == "\r\n" ? 2 : 1));
   }
@@ -180,26 +189,31 @@ std::string capitals(std::string_view source, bool every_word) {
   bool start = true;
   for (size_t pos = 0; pos < source.size();) {
     const std::string c = text::to_utf8(text::next_character(source, pos));
-    out += start ? text::upper(c) : text::lower(c);
-    const bool letter = text::upper(c) != text::lower(c);
-    start = every_word && !letter;
+    const std::string upper = text::upper(c), lower = text::lower(c);
+    out += start ? upper : lower;
+    start = every_word && upper == lower;
   }
   return out;
 }
 
 Value string_method(Interpreter& in, const std::string& s, const std::string& name, const Arguments& args) {
-  in.charge(s.size());
-  if (name == "strip" || name == "lstrip" || name == "rstrip")
+  in.charge(s.size() * 4);
+  if (name == "strip" || name == "lstrip" || name == "rstrip") {
+    in.charge(s.size() * (args.string(0, "chars", "").size() / 4));
     return strip_method(s, name != "rstrip", name != "lstrip", args);
-  if (name == "split") return in.checked(split_method(s, args, false));
-  if (name == "rsplit") return in.checked(split_method(s, args, true));
+  }
+  if (name == "split") return in.checked(split_method(in, s, args, false));
+  if (name == "rsplit") return in.checked(split_method(in, s, args, true));
   if (name == "splitlines") return in.checked(split_lines(s));
+  if (name == "startswith" || name == "endswith") in.charge(args.get(0, "prefix", "").weight());
   if (name == "startswith") return matches_any(args, [&](std::string_view p) { return s.starts_with(p); });
   if (name == "endswith") return matches_any(args, [&](std::string_view p) { return s.ends_with(p); });
   if (name == "upper") return text::upper(s);
   if (name == "lower") return text::lower(s);
-  if (name == "title") return capitals(s, true);
-  if (name == "capitalize") return capitals(s, false);
+  if (name == "title" || name == "capitalize") {
+    in.charge(s.size() * 60);  // each character alone
+    return capitals(s, name == "title");
+  }
   if (name == "removeprefix")
     return s.starts_with(args.string(0, "prefix")) ? s.substr(args.string(0, "prefix").size()) : s;
   if (name == "removesuffix")
@@ -212,10 +226,12 @@ Value string_method(Interpreter& in, const std::string& s, const std::string& na
   if (name == "isalnum") return all_characters(s, [](char32_t c) { return text::is_letter(c) || text::is_numeric(c); });
   if (name == "replace") {
     const std::string from = args.string(0, "old"), to = args.string(1, "new");
+    in.charge_search(s, from);
     in.charge(s.size() / std::max<size_t>(from.size(), 1) * to.size());
     return in.checked(replace_some(s, from, to, args.integer(2, "count", -1)));
   }
   if (name == "find" || name == "rfind" || name == "index") {
+    in.charge_search(s, args.string(0, "sub"));
     const size_t at = name == "rfind" ? s.rfind(args.string(0, "sub")) : s.find(args.string(0, "sub"));
     require(at != std::string::npos || name != "index", "A string does not have the one that is looked for.");
     return at == std::string::npos ? int64_t{-1}
@@ -224,6 +240,7 @@ Value string_method(Interpreter& in, const std::string& s, const std::string& na
   if (name == "count") {
     const std::string sub = args.string(0, "sub");
     if (sub.empty()) return static_cast<int64_t>(character_count(s)) + 1;
+    in.charge_search(s, sub);
     int64_t count = 0;
     for (size_t at = 0; (at = s.find(sub, at)) != std::string::npos; at += sub.size()) ++count;
     return count;
@@ -236,7 +253,7 @@ Value string_method(Interpreter& in, const std::string& s, const std::string& na
     for (const Value& item : in.iterate(*items)) {
       require(item.string() != nullptr, "'join' gets a value of type ", item.type_name(), ".");
       if (!std::exchange(first, false)) out += s;
-      in.charge(out.size() / 64);
+      in.charge(s.size() + item.weight());
       out += *item.string();
       require(out.size() < size_t{1} << 26, "The chat template makes a text that is too long.");
     }
@@ -279,8 +296,10 @@ Value Interpreter::make_namespace(const Arguments& args) {
   constexpr size_t kMost = 10'000;
   require(namespaces_.size() < kMost, "The chat template makes more than ", kMost, " namespaces.");
   namespaces_.emplace_back();
-  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr)
+  if (const Value* from = args.find(0, ""); from != nullptr && from->dict() != nullptr) {
+    charge(from->weight());
     namespaces_.back() = *from->dict();
+  }
   for (const auto& [name, value] : args.named) namespaces_.back().set(name, value);
   return &namespaces_.back();
 }
@@ -301,6 +320,7 @@ Value Interpreter::call_method(const Value& object, const std::string& name, con
     if (name == "copy") return object;
     if (name == "count" || name == "index") {
       const Value what = args.get(0, "value", None{});
+      charge(object.weight());
       const auto is = [&](const Value& v) { return equal(v, what); };
       if (name == "count") return static_cast<int64_t>(std::count_if(l->items.begin(), l->items.end(), is));
       const auto found = std::find_if(l->items.begin(), l->items.end(), is);

@@ -9,7 +9,7 @@
 
 namespace rlx::jinja {
 
-constexpr size_t kMostSteps = 4'000'000, kLongestText = size_t{16} << 20, kLongestList = 200'000;
+constexpr size_t kMostSteps = 2'000'000;
 constexpr int kDeepestRun = 400;
 
 // Counts how deep the interpreter is in its own calls: recursive macros must not use up the stack.
@@ -28,6 +28,15 @@ class Interpreter::Deeper {
 void Interpreter::charge(size_t work) {
   steps_ += 1 + work / 64;
   require(steps_ <= kMostSteps, "The chat template does not end within ", kMostSteps, " steps.");
+}
+
+void Interpreter::charge_search(std::string_view text, std::string_view part) {
+  charge(text.size() + text.size() * (part.size() / 16));
+}
+
+std::string Interpreter::text_of(const Value& value) {
+  charge(value.weight());
+  return value.text();
 }
 
 Value Interpreter::checked(std::string text) {
@@ -72,8 +81,11 @@ std::string Interpreter::run_to_text(const Body& body) {
 
 Interpreter::Flow Interpreter::run_statement(const Stmt& s) {
   switch (s.kind) {
-    case StmtKind::kText: out_ += s.text; break;
-    case StmtKind::kOutput: out_ += evaluate(*s.expr).text(); break;
+    case StmtKind::kText:
+      charge(s.text.size());
+      out_ += s.text;
+      break;
+    case StmtKind::kOutput: out_ += text_of(evaluate(*s.expr)); break;
     case StmtKind::kIf:
       for (const auto& [condition, body] : s.branches)
         if (condition == nullptr || evaluate(*condition).truth()) return run_body(body);
@@ -86,7 +98,7 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& s) {
       break;
     case StmtKind::kFilterBlock: {
       const Value text = run_to_text(s.body);
-      out_ += evaluate_filter(*s.expr, &text).text();
+      out_ += text_of(evaluate_filter(*s.expr, &text));
       break;
     }
     case StmtKind::kScope: {
@@ -158,7 +170,8 @@ void Interpreter::run_set(const Stmt& s) {
   (*space)->set(s.targets[0], std::move(value));
 }
 
-Value Interpreter::lookup(const std::string& name) const {
+Value Interpreter::lookup(const std::string& name) {
+  charge(frames_.size() * 8);
   for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)
     if (const auto found = frame->find(name); found != frame->end()) return found->second;
   if (find_function(name) != nullptr) return Function{name};
@@ -186,6 +199,7 @@ Value Interpreter::evaluate(const Expr& e) {
       for (size_t i = 0; i + 1 < e.args.size(); i += 2) {
         const Value key = evaluate(*e.args[i]);
         require(key.string() != nullptr, "The key of a dictionary is not a string.");
+        charge(entries.size() * 8);  // the key is looked for among those before it
         entries.emplace_back(*key.string(), evaluate(*e.args[i + 1]));
       }
       return Value::dict(std::move(entries));
@@ -223,7 +237,7 @@ Value Interpreter::evaluate(const Expr& e) {
     case ExprKind::kCompare: return evaluate_compare(e);
     case ExprKind::kConcat: {
       std::string text;
-      for (const ExprPtr& arg : e.args) text += evaluate(*arg).text();
+      for (const ExprPtr& arg : e.args) text += text_of(evaluate(*arg));
       return checked(std::move(text));
     }
     case ExprKind::kChoice:
@@ -307,6 +321,7 @@ Value Interpreter::evaluate_compare(const Expr& e) {
     Value right = evaluate(*e.args[i + 1]);
     const std::string& op = e.operators[i];
     bool holds = false;
+    if (op != "in" && op != "not in") charge_compare(left, right);
     if (op == "==")
       holds = equal(left, right);
     else if (op == "!=")
@@ -330,16 +345,16 @@ Value Interpreter::evaluate_compare(const Expr& e) {
 bool Interpreter::contains(const Value& container, const Value& value) {
   if (const std::string* text = container.string()) {
     require(value.string() != nullptr, "A value of type ", value.type_name(), " is looked for in a string.");
-    charge(text->size());
+    charge_search(*text, *value.string());
     return text->find(*value.string()) != std::string::npos;
   }
+  charge(container.weight());
   if (const Dict* dict = container.dict()) return value.string() != nullptr && dict->find(*value.string()) != nullptr;
   if (Dict* const* space = container.get<Dict*>())
     return value.string() != nullptr && (*space)->find(*value.string()) != nullptr;
   const List* list = container.list();
   if (container.is_undefined()) return false;
   require(list != nullptr, "A value of type ", container.type_name(), " holds no others.");
-  charge(list->items.size() * 8);
   return std::any_of(list->items.begin(), list->items.end(), [&](const Value& item) { return equal(item, value); });
 }
 

@@ -1,6 +1,7 @@
 // Runs a template. Endless templates end with an error: steps, output and nesting are limited.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <string>
@@ -18,10 +19,12 @@ struct Arguments {
   size_t size() const { return values.size(); }
   const Value* find(size_t index, std::string_view name) const;  // by place or by name
   Value get(size_t index, std::string_view name, Value otherwise) const;
-  std::string string(size_t index, std::string_view name) const;  // throws where it is no string
+  const std::string& string(size_t index, std::string_view name) const;  // throws where it is no string
   std::string string(size_t index, std::string_view name, std::string_view otherwise) const;
   int64_t integer(size_t index, std::string_view name, int64_t otherwise) const;
 };
+
+constexpr size_t kLongestText = size_t{16} << 20, kLongestList = 200'000;
 
 class Interpreter {
  public:
@@ -31,14 +34,17 @@ class Interpreter {
   std::string run(const Body& program);
 
   // What filters, tests and methods need of it.
-  void charge(size_t work);         // counts steps; throws when there were too many
-  Value checked(std::string text);  // a string of bearable size
+  void charge(size_t work);                                          // counts steps; throws when there were too many
+  void charge_search(std::string_view text, std::string_view part);  // at worst all of it at every place
+  void charge_compare(const Value& a, const Value& b) { charge(std::min(a.weight(), b.weight())); }
+  std::string text_of(const Value& value);  // its text, charged for
+  Value checked(std::string text);          // a string of bearable size
   Value checked(std::vector<Value> items);
   Value call_filter(const std::string& name, Value value, const Arguments& args);
   bool call_test(const std::string& name, const Value& value, const Arguments& args);
   Value call_method(const Value& object, const std::string& name, const Arguments& args);
-  Value attribute(const Value& object, const std::string& name) const;  // object.name, where it is no method
-  Value item(const Value& object, const Value& index) const;
+  Value attribute(const Value& object, const std::string& name);  // object.name, where it is no method
+  Value item(const Value& object, const Value& index);
   std::vector<Value> iterate(const Value& value);
   int64_t now() const { return now_; }
   Value make_namespace(const Arguments& args);
@@ -64,7 +70,7 @@ class Interpreter {
   bool contains(const Value& container, const Value& value);
   Arguments arguments(const Expr& expr);  // all but the first
   Value call_macro(const Macro& macro, const Arguments& args);
-  Value lookup(const std::string& name) const;
+  Value lookup(const std::string& name);
 
   int64_t now_;
   std::deque<Frame> frames_;

@@ -131,7 +131,7 @@ Value Interpreter::binary(const std::string& op, const Value& a, const Value& b)
     const List* list = many.list();
     if (text != nullptr || list != nullptr) {
       const size_t size = text != nullptr ? text->size() : list->items.size();
-      require(size == 0 || static_cast<uint64_t>(times) <= (size_t{1} << 24) / size,
+      require(size == 0 || static_cast<uint64_t>(times) <= (text != nullptr ? kLongestText : kLongestList) / size,
               "A text or list is repeated too often.");
       std::string repeated;
       std::vector<Value> items;
@@ -164,7 +164,7 @@ Value Interpreter::evaluate_slice(const Expr& e) {
     }
   };
   if (const std::string* text = object.string()) {
-    charge(text->size());
+    charge(text->size() * 8);
     const std::vector<std::string_view> all = characters(*text);
     std::string out;
     walk(all.size(), [&](size_t i) { out += all[i]; });
@@ -178,16 +178,19 @@ Value Interpreter::evaluate_slice(const Expr& e) {
   return checked(std::move(out));
 }
 
-Value Interpreter::attribute(const Value& object, const std::string& name) const {
+Value Interpreter::attribute(const Value& object, const std::string& name) {
   if (const Undefined* u = object.get<Undefined>()) require(false, "'", u->name, "' is undefined.");
   const Value* found = nullptr;
-  if (const Dict* dict = object.dict()) found = dict->find(name);
+  if (const Dict* dict = object.dict()) {
+    charge(dict->entries.size() * 8);
+    found = dict->find(name);
+  }
   if (Dict* const* space = object.get<Dict*>()) found = (*space)->find(name);
   if (const Loop* loop = object.get<Loop>()) return loop_attribute(*loop, name);
   return found != nullptr ? *found : Value::undefined(str(object.type_name(), ".", name));
 }
 
-Value Interpreter::item(const Value& object, const Value& index) const {
+Value Interpreter::item(const Value& object, const Value& index) {
   if (index.string() != nullptr) return attribute(object, *index.string());
   if (const Undefined* u = object.get<Undefined>()) require(false, "'", u->name, "' is undefined.");
   if (!index.is_integer()) return Value::undefined("item");
@@ -196,6 +199,7 @@ Value Interpreter::item(const Value& object, const Value& index) const {
     return at < 0 ? Value::undefined("item") : list->items[static_cast<size_t>(at)];
   }
   if (const std::string* text = object.string()) {
+    charge(text->size() * 8);
     const std::vector<std::string_view> all = characters(*text);
     const int64_t at = index_in(index, all.size());
     return at < 0 ? Value::undefined("item") : Value(std::string(all[static_cast<size_t>(at)]));
@@ -210,6 +214,7 @@ std::vector<Value> Interpreter::iterate(const Value& value) {
   } else if (const Dict* dict = value.dict()) {
     for (const auto& entry : dict->entries) items.push_back(entry.first);
   } else if (const std::string* text = value.string()) {
+    require(character_count(*text) <= kLongestList, "A text of more than ", kLongestList, " characters is iterated.");
     for (const std::string_view c : characters(*text)) items.push_back(std::string(c));
   } else {
     require(value.is_undefined(), "A value of type ", value.type_name(), " cannot be iterated.");

@@ -11,6 +11,9 @@ namespace rlx::jinja {
 
 constexpr int kDeepest = 64;
 
+// Beyond any limit, and sums of them are still numbers.
+static size_t bounded(size_t weight) { return std::min(weight, size_t{1} << 40); }
+
 const Value* Dict::find(std::string_view key) const {
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == key; });
   return found == entries.end() ? nullptr : &found->second;
@@ -18,6 +21,7 @@ const Value* Dict::find(std::string_view key) const {
 
 void Dict::set(std::string_view key, Value value) {
   depth = std::max(depth, value.depth() + 1);
+  weight = bounded(weight + key.size() + value.weight() + 2 * entries.size());  // a key is looked for among all
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == key; });
   if (found == entries.end())
     entries.emplace_back(std::string(key), std::move(value));
@@ -32,7 +36,10 @@ static void require_shallow(int depth) {
 Value Value::list(std::vector<Value> items, bool tuple) {
   auto made = std::make_shared<List>();
   made->tuple = tuple;
-  for (const Value& item : items) made->depth = std::max(made->depth, item.depth() + 1);
+  for (const Value& item : items) {
+    made->depth = std::max(made->depth, item.depth() + 1);
+    made->weight = bounded(made->weight + item.weight());
+  }
   require_shallow(made->depth);
   made->items = std::move(items);
   return std::shared_ptr<const List>(std::move(made));
@@ -60,7 +67,9 @@ static Value from_json_at(const OrderedJson& json, int depth) {
   auto made = std::make_shared<Dict>();  // keys are unique already
   for (const auto& [key, value] : json.items()) {
     made->entries.emplace_back(key, from_json_at(value, depth + 1));
-    made->depth = std::max(made->depth, made->entries.back().second.depth() + 1);
+    const Value& added = made->entries.back().second;
+    made->depth = std::max(made->depth, added.depth() + 1);
+    made->weight = bounded(made->weight + key.size() + added.weight() + 2 * made->entries.size());
   }
   return std::shared_ptr<const Dict>(std::move(made));
 }
@@ -81,6 +90,13 @@ int Value::depth() const {
   if (const List* l = list()) return l->depth;
   if (const Dict* d = dict()) return d->depth;
   return 0;
+}
+
+size_t Value::weight() const {
+  if (const std::string* s = string()) return kLeastWeight + s->size();
+  if (const List* l = list()) return l->weight;
+  if (const Dict* d = dict()) return d->weight;
+  return kLeastWeight;
 }
 
 bool Value::truth() const {
