@@ -148,8 +148,46 @@ def webgpu_session(path, peer):
             raise
     devices = [d for d in ort.get_ep_devices() if d.ep_name == ep.get_ep_name()]
     options = ort.SessionOptions()
+    options.log_severity_level = 3
     options.add_provider_for_devices(devices[:1], {})
     return ort.InferenceSession(path, sess_options=options)
+
+
+def torch_run(path, inputs):
+    """The model's nodes as PyTorch's operations in f32 on the GPU, from NumPy to NumPy."""
+    import torch
+    import torch.nn.functional as F
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    graph = onnx.load(path).graph
+    weights = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in graph.initializer}
+    shapes = {name: tuple(w.tolist()) for name, w in weights.items() if w.dtype == torch.int64}
+    weights = {name: w.cuda() for name, w in weights.items()}
+    steps = []
+    for node in graph.node:
+        a = {x.name: helper.get_attribute_value(x) for x in node.attribute}
+        steps.append((node.input, node.output[0], {
+            "Conv": lambda x, w, b, a=a: F.conv2d(x, w, b, a["strides"], a["pads"][0]),
+            "MaxPool": lambda x: F.max_pool2d(x, 3, 2, 1),
+            "GlobalAveragePool": lambda x: x.mean((2, 3), keepdim=True),
+            "Gemm": lambda x, w, b: F.linear(x, w, b),
+            "LayerNormalization": lambda x, w, b: F.layer_norm(x, (x.shape[-1],), w, b, 1e-12),
+            "Reshape": lambda x, s, shape=shapes.get(node.input[-1]): x.reshape(shape),
+            "Transpose": lambda x, a=a: x.permute(a.get("perm", [])),
+            "Softmax": lambda x: torch.softmax(x, -1),
+            "Flatten": lambda x: x.flatten(1),
+            "Gather": lambda t, i: t[i],
+            "Add": torch.add, "Mul": torch.mul, "Div": torch.div, "MatMul": torch.matmul, "Relu": torch.relu, "Erf": torch.erf,
+        }[node.op_type]))
+
+    def run():
+        with torch.inference_mode():
+            values = {**weights, **{k: torch.from_numpy(v).cuda() for k, v in inputs.items()}}
+            for names, out, step in steps:
+                values[out] = step(*(values[n] for n in names))
+            return values[graph.output[0].name].cpu().numpy()
+
+    return run
 
 
 def main():
@@ -160,7 +198,7 @@ def main():
     parser.add_argument("--steps", action="store_true", help="also print which steps take longest (rlx trace)")
     args = parser.parse_args()
     worst = 0.0
-    print(f"{'model':28} {'rlx ms':>10} {'ORT WebGPU ms':>14} {'ratio':>7}  {'largest difference from ORT CPU':>32}")
+    print(f"{'model':28} {'rlx ms':>10} {'ORT WebGPU ms':>14} {'ratio':>7} {'PyTorch ms':>11} {'ratio':>7}  {'largest difference from ORT CPU':>32}")
     for batch in map(int, args.batches.split(",")):
         for name, make in (("ResNet-50", resnet50), ("BERT-base, 128 tokens", bert)):
             with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +228,16 @@ def main():
                         del session
                     except Exception as error:
                         print("ONNX Runtime's WebGPU:", str(error)[:300])
-                print(f"{name + f', batch {batch}':28} {ours:10.2f} {peer:14.2f} {peer / ours:7.2f}  {difference:32.2e}", flush=True)
+                torch_ms = float("nan")
+                try:
+                    step = torch_run(path, inputs)
+                    if np.abs(step() - expected).max() > 1e-3 * np.abs(expected).max():
+                        print("PyTorch computes something else")
+                    torch_ms = median_ms(step)
+                except ImportError:
+                    pass
+                print(f"{name + f', batch {batch}':31} {ours:7.2f} {peer:14.2f} {peer / ours:7.2f} {torch_ms:11.2f} {torch_ms / ours:7.2f}  {difference:32.2e}",
+                      flush=True)
     sys.exit(1 if worst > 1e-3 else 0)
 
 
