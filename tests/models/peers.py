@@ -28,7 +28,7 @@ def llama_cpp(jobs):
     answers = json.loads(done.stdout)
     for job, answer in zip(jobs, answers):
         if "error" in answer:
-            raise SystemExit(f"llama.cpp and {job['model']}: {answer['error']}\n{done.stderr}")
+            raise SystemExit(f"llama.cpp and {job['model']}: {answer['error']}\n{done.stderr[:2000]}")
     return answers
 
 

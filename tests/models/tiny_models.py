@@ -54,7 +54,8 @@ class Model:
         code = self.quantized if self.quantized is not None and columns % 32 == 0 else gguf.F32
         self.add(name + ".weight", sizes, 1.2 / np.sqrt(columns), code=code)
 
-    def norm(self, name, size=WIDTH, bias=False, center=1.0):
+    def norm(self, name, size=None, bias=False, center=1.0):
+        size = size or WIDTH
         self.add(name + ".weight", (size,), 0.1, center)
         if bias:
             self.add(name + ".bias", (size,), 0.1)
@@ -80,8 +81,8 @@ class Model:
             self.norm(layer + "attn_k_norm", head)
         self.matrix(layer + "attn_output", WIDTH, wide)
 
-    def feed_forward(self, layer, gate=True, bias=False, up=FFN):
-        for name, rows, columns in [("ffn_gate", FFN, WIDTH), ("ffn_up", up, WIDTH), ("ffn_down", WIDTH, FFN)]:
+    def feed_forward(self, layer, gate=True, bias=False, up=None):
+        for name, rows, columns in [("ffn_gate", FFN, WIDTH), ("ffn_up", up or FFN, WIDTH), ("ffn_down", WIDTH, FFN)]:
             if name == "ffn_gate" and not gate:
                 continue
             self.matrix(layer + name, rows, columns)

@@ -33,7 +33,7 @@ def main():
     sources = [templates.CHATML, templates.LLAMA3, templates.GEMMA, templates.MISTRAL, templates.QWEN3, templates.MACROS]
     sources += templates.FEATURES.strip("\n").split("\n====\n") + templates.ERRORS + templates.ENDLESS
     seeds += [b"\1" + source.encode() + b"\0Hi" for source in sources if len(source) < 10000]
-    seeds += [b"\2" + text.encode() for text in HARD]
+    seeds += [bytes([2 + 3 * (i % 4)]) + text.encode() for i, text in enumerate(HARD)]
     for i, seed in enumerate(seeds):
         with open(os.path.join(folder, f"seed{i:03}"), "wb") as file:
             file.write(seed)

