@@ -36,8 +36,8 @@ enum class Scheme : int32_t {
 };
 constexpr auto names_of(Scheme) {
   return std::array<std::string_view, 22>{
-      "int8",      "int8a",     "int4",      "fp8e4m3",   "fp8e5m2",  "nvfp4",    "gguf_q4_0", "gguf_q4_1",
-      "gguf_q5_0", "gguf_q5_1", "gguf_q8_0", "gguf_q8_1", "gguf_q2k", "gguf_q3k", "gguf_q4k",  "gguf_q5k",
+      "int8",      "int8a",     "int4",       "fp8e4m3",    "fp8e5m2",  "nvfp4",    "gguf_q4_0", "gguf_q4_1",
+      "gguf_q5_0", "gguf_q5_1", "gguf_q8_0",  "gguf_q8_1",  "gguf_q2k", "gguf_q3k", "gguf_q4k",  "gguf_q5k",
       "gguf_q6k",  "gguf_q8k",  "gguf_iq4nl", "gguf_iq4xs", "gguf_f16", "gguf_bf16"};
 }
 

@@ -51,7 +51,7 @@ class Generator {
   GeneratorOptions options_;
   Decoder decoder_;
   std::vector<std::vector<int32_t>> sequences_;
-  std::vector<bool> read_again_;  // by sequence: its states are not those of its tokens
+  std::vector<bool> read_again_;                 // by sequence: its states are not those of its tokens
   std::vector<std::vector<int32_t>> given_;      // of one feed: the tokens,
   std::vector<std::span<const int32_t>> parts_;  // those of one run,
   std::vector<int32_t> next_;                    // and what follows

@@ -110,7 +110,8 @@ constinit const Op<NoAttrs> causal_conv{
      .infer = infer_conv,
      .mixes_axis = mixes_sequence,
      .traits = {.state_operand = 2, .state_result = 1, .extent = ExtentRule::kOwnBound},
-     .doc = "A convolution along a sequence, channel by channel, that sees rows before only; the last rows are its state."}};
+     .doc = "A convolution along a sequence, channel by channel, that sees rows before only; the last rows are its "
+            "state."}};
 
 constinit const Op<KvAppendAttrs> kv_append{
     {.name = "kv_append",

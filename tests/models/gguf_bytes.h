@@ -24,8 +24,8 @@ class GgufBytes {
     int64_t offset = -1;  // -1: behind the others
   };
   uint32_t version = 3;
-  int64_t tensor_count = -1, value_count = -1;    // -1: as many as there are
-  std::map<std::string, std::string> values;      // the type's code and the value, as bytes
+  int64_t tensor_count = -1, value_count = -1;  // -1: as many as there are
+  std::map<std::string, std::string> values;    // the type's code and the value, as bytes
   std::map<std::string, Tensor> tensors;
 
   void set(const std::string& key, uint32_t value) { values[key] = raw<uint32_t>(4) + raw(value); }
@@ -33,7 +33,8 @@ class GgufBytes {
   void set(const std::string& key, const char* value) { values[key] = raw<uint32_t>(8) + text(value); }
 
   std::string bytes() const {
-    std::string head = "GGUF" + raw(version) + raw<int64_t>(tensor_count < 0 ? static_cast<int64_t>(tensors.size()) : tensor_count);
+    std::string head =
+        "GGUF" + raw(version) + raw<int64_t>(tensor_count < 0 ? static_cast<int64_t>(tensors.size()) : tensor_count);
     head += raw<int64_t>(value_count < 0 ? static_cast<int64_t>(values.size()) : value_count);
     for (const auto& [key, value] : values) head += text(key) + value;
     std::string body;
@@ -63,7 +64,8 @@ inline GgufBytes small_llama() {
     std::string bytes;
     for (uint64_t i = 0; i < rows; ++i) {
       bytes += GgufBytes::raw<uint16_t>(0x2C00);  // a scale of 1/16
-      for (int j = 0; j < 16; ++j) bytes += static_cast<char>(name.size() * 37 + i * 11 + static_cast<uint64_t>(j) * 29);
+      for (int j = 0; j < 16; ++j)
+        bytes += static_cast<char>(name.size() * 37 + i * 11 + static_cast<uint64_t>(j) * 29);
     }
     g.tensors[name] = {{rows, 32}, 2, bytes};
   };

@@ -40,15 +40,13 @@ double gguf_value(Scheme scheme, const Tensor& bytes, int64_t row, int64_t k_tot
   return static_cast<double>(block[k % s.block_elems]);
 }
 
-constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1, Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
-                            Scheme::kGgufQ8_0,  Scheme::kGgufQ8_1, Scheme::kGgufQ2K,  Scheme::kGgufQ3K,
-                            Scheme::kGgufQ4K,   Scheme::kGgufQ5K,  Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
-                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16, Scheme::kGgufBf16};
+constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1,  Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
+                            Scheme::kGgufQ8_0,  Scheme::kGgufQ8_1,  Scheme::kGgufQ2K,  Scheme::kGgufQ3K,
+                            Scheme::kGgufQ4K,   Scheme::kGgufQ5K,   Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
+                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16,  Scheme::kGgufBf16};
 
 // Elements of some blocks; halves have none, and take as many as the shortest.
-int64_t elements_of(Scheme scheme, int64_t blocks) {
-  return blocks * std::max<int64_t>(32, info(scheme).block_elems);
-}
+int64_t elements_of(Scheme scheme, int64_t blocks) { return blocks * std::max<int64_t>(32, info(scheme).block_elems); }
 
 }  // namespace
 
@@ -262,8 +260,7 @@ OP_CASES(dequant_gather) {
       }
     };
     add({packed(rng, {rows, row_bytes}), integers({2, 3}, -rows, rows - 1)}, {.scheme = scheme}).check(judge);
-    add({packed(rng, {rows * row_bytes}), integers({2, 3}, -rows, rows - 1, DType::I64)},
-        {.scheme = scheme, .k = k})
+    add({packed(rng, {rows * row_bytes}), integers({2, 3}, -rows, rows - 1, DType::I64)}, {.scheme = scheme, .k = k})
         .check(judge);
   }
   const Tensor table = packed(rng, {4, 18});

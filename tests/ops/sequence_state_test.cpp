@@ -191,8 +191,7 @@ OP_CASES(causal_conv) {
             std::vector<double> sums(static_cast<size_t>(b * s * c), 0);
             for (int64_t j = 0; j < k; ++j)
               for (int64_t i = 0; i < b * s * c; ++i)
-                sums[static_cast<size_t>(i)] +=
-                    steps(all, j, j + s).at(i) * in[1].at(i % c * k + j);
+                sums[static_cast<size_t>(i)] += steps(all, j, j + s).at(i) * in[1].at(i % c * k + j);
             EXPECT_TRUE(near(out[0], Tensor::from_doubles(dtype, {b, s, c}, sums), tolerance_of(dtype)));
             EXPECT_TRUE(near(out[1], steps(all, s, s + k - 1), kExact));
           });
@@ -211,7 +210,8 @@ OP_CASES(causal_conv) {
   });
   add({random({3, 40, 200}), random({200, 4}), random({3, 3, 200}), Tensor::i32({3}, {40, 1, 17})});
   add({Tensor(DType::F32, {1, 0, 2}), random({2, 3}), Tensor::f32({1, 2, 2}, {1, 2, 3, 4})})
-      .expect({Tensor(DType::F32, {1, 0, 2}), Tensor::f32({1, 2, 2}, {1, 2, 3, 4})}, kExact);  // no row: the state stays
+      .expect({Tensor(DType::F32, {1, 0, 2}), Tensor::f32({1, 2, 2}, {1, 2, 3, 4})},
+              kExact);  // no row: the state stays
   add_error({x, Tensor::f32({1, 1}, {1}), state}, {}, "Weight size (1) is not at least 2");
   add_error({x, random({2, 3}), state}, {}, "Channels of weight and operand");
   add_error({x, w, random({2, 3, 1})}, {}, "State shape ([2, 3, 1]) is not [2, 2, 1]");

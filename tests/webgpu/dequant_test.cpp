@@ -11,10 +11,10 @@ using DequantOnWebGpu = WebGpu;
 
 namespace {
 
-constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1, Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
-                            Scheme::kGgufQ8_0,  Scheme::kGgufQ8_1, Scheme::kGgufQ2K,  Scheme::kGgufQ3K,
-                            Scheme::kGgufQ4K,   Scheme::kGgufQ5K,  Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
-                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16, Scheme::kGgufBf16};
+constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1,  Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
+                            Scheme::kGgufQ8_0,  Scheme::kGgufQ8_1,  Scheme::kGgufQ2K,  Scheme::kGgufQ3K,
+                            Scheme::kGgufQ4K,   Scheme::kGgufQ5K,   Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
+                            Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16,  Scheme::kGgufBf16};
 
 // Bytes whose halves are finite, whatever they mean.
 Tensor packed(Rng& rng, std::vector<int64_t> sizes) {
@@ -44,7 +44,8 @@ TEST_F(DequantOnWebGpu, WeightsAndRowsThatStartBetweenWords) {
     for (const int64_t m : {1, 9})
       for (const int64_t shift : {1, 2, 3}) {
         SCOPED_TRACE(str(scheme, ", ", m, " rows, ", shift, " bytes in"));
-        const int64_t k = 2 * std::max<int64_t>(32, info(scheme).block_elems), n = 5, bytes = weight_bytes(scheme, k, n);
+        const int64_t k = 2 * std::max<int64_t>(32, info(scheme).block_elems), n = 5,
+                      bytes = weight_bytes(scheme, k, n);
         Graph g;
         const Value all = g.input("x", {{m * k + shift}, DType::F32}), w = g.param("w", {{bytes + shift}, DType::U8});
         const Value x =

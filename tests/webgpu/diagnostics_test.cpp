@@ -157,8 +157,7 @@ TEST_F(DiagnosticsOnWebGpu, AttentionBlocksUpToAThreshold) {
     options.attention_block_rows = rows;
     int64_t n = 0;
     const OptimizedGraph optimized = optimize_for(everything, g, options);
-    for (const Node& node : optimized.graph.nodes())
-      n += node.op == &ops::fused_attention_block;
+    for (const Node& node : optimized.graph.nodes()) n += node.op == &ops::fused_attention_block;
     return n;
   };
   EXPECT_EQ(blocks(3), 1);
