@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/convert.h"
+#include "core/thread_pool.h"
 #include "core/write_file.h"
 #include "import/gguf/gguf.h"
 #include "rlx/error.h"
@@ -49,9 +50,19 @@ bool is_changed(const Tensor& t) {
   return is_plain(t.type) || scheme_of_ggml_code(static_cast<int>(t.type)).has_value();
 }
 
-uint32_t new_type(const Tensor& t, const Target& target) {
+constexpr uint32_t kQ8_0 = 8, kQ6K = 14;
+
+// What the vocabulary's scores are computed with: the head, or the embeddings where they serve as one.
+bool is_head(const File& file, const Tensor& t) {
+  return t.name == "output.weight" || (t.name == "token_embd.weight" && file.find_tensor("output.weight") == nullptr);
+}
+
+uint32_t new_type(const File& file, const Tensor& t, const Target& target) {
   if (!is_changed(t)) return t.type;
   const int64_t row = t.sizes.back();
+  // Its few bits cost more than those of all layers, so that llama.cpp keeps it finer, too.
+  if (is_head(file, t) && !is_plain(target.code) && target.code != kQ8_0 && row % 32 == 0)
+    return row % 256 == 0 ? kQ6K : kQ8_0;
   const uint32_t wanted = row % type_info(target.code)->block == 0 ? target.code : target.otherwise;
   return row % type_info(wanted)->block == 0 ? wanted : t.type;
 }
@@ -135,7 +146,7 @@ std::vector<std::byte> header(const File& file, const Target& target, size_t ali
   w.text("general.quantization_version"), w.number(kU32), w.number(uint32_t{2});
   uint64_t offset = 0;
   for (const Tensor& t : file.tensors()) {
-    const uint32_t type = new_type(t, target);
+    const uint32_t type = new_type(file, t, target);
     w.text(t.name);
     w.number(static_cast<uint32_t>(t.sizes.size()));
     for (size_t i = t.sizes.size(); i-- > 0;) w.number(static_cast<uint64_t>(t.sizes[i]));
@@ -160,26 +171,33 @@ QuantizeResult quantize_file(const std::string& in, const std::string& out, cons
   require(file.version() >= 2, in, " has GGUF version 1, whose metadata cannot be copied.");
   const auto alignment = static_cast<size_t>(file.integer("general.alignment").value_or(32));
   QuantizeResult result;
+  constexpr int64_t kRowsAtOnce = 4096;  // in memory
+  ThreadPool pool;
   write_file(out, [&](const WritePart& write) {
     write(header(file, target, alignment));
     const std::vector<std::byte> zeros(alignment);
     for (size_t n = 0; n < file.tensors().size(); ++n) {
       const Tensor& t = file.tensors()[n];
       progress(str("quantising ", t.name), static_cast<double>(n) / static_cast<double>(file.tensors().size()));
-      const uint32_t to = new_type(t, target);
+      const uint32_t to = new_type(file, t, target);
       int64_t written = static_cast<int64_t>(t.bytes.size());
       if (to == t.type) {
         write(t.bytes);
         ++result.kept;
       } else {
         const int64_t row = t.sizes.back(), from_bytes = row_bytes(t.type, row), to_bytes = row_bytes(to, row);
-        std::vector<float> values(static_cast<size_t>(row));
-        std::vector<std::byte> packed(static_cast<size_t>(to_bytes));
-        for (int64_t r = 0; r < rows_of(t); ++r) {
-          decode_row(t.type, t.bytes.data() + r * from_bytes, values);
-          require(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }), in, ": tensor '", t.name,
-                  "' holds numbers that are not finite, in row ", r, ".");
-          encode_row(to, values, packed.data());
+        for (int64_t begin = 0; begin < rows_of(t); begin += kRowsAtOnce) {
+          const int64_t rows = std::min(kRowsAtOnce, rows_of(t) - begin);
+          std::vector<std::byte> packed(static_cast<size_t>(rows * to_bytes));
+          pool.parallel_for(0, rows, 1, [&](int64_t from, int64_t end) {
+            std::vector<float> values(static_cast<size_t>(row));
+            for (int64_t r = from; r < end; ++r) {
+              decode_row(t.type, t.bytes.data() + (begin + r) * from_bytes, values);
+              require(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }), in, ": tensor '", t.name,
+                      "' holds numbers that are not finite, in row ", begin + r, ".");
+              encode_row(to, values, packed.data() + r * to_bytes);
+            }
+          });
           write(packed);
         }
         written = rows_of(t) * to_bytes;
