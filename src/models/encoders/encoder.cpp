@@ -63,7 +63,7 @@ const EncoderArchitecture& find_encoder(const ModelSource& source) {
 
 EncoderConfig read_encoder_config(const ModelSource& source) {
   EncoderConfig c;
-  c.architecture = source.architecture();
+  c.architecture = find_encoder(source).name;  // another one's file lacks what is asked for below
   const auto positive = [&](std::string_view key, int64_t limit) {
     const int64_t value = source.require_integer(key);
     require(value > 0 && value <= limit, source.path(), ": '", key, "' (", value, ") is not between 1 and ", limit,
