@@ -6,6 +6,7 @@ for what is wrong.
 """
 import json
 import os
+import pathlib
 import pty
 import select
 import signal
@@ -20,6 +21,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 import gguf_writer as gguf  # noqa: E402
+import hf_models  # noqa: E402
 import peers  # noqa: E402
 import tiny_models  # noqa: E402
 
@@ -398,6 +400,34 @@ class Embed(LanguageTest):
         np.testing.assert_array_equal(vector(), mean)
         self.assertLess(max(mean @ cls, mean @ last, cls @ last), 0.99)
         self.refused("max not in {mean,cls,last}", "embed", minilm(), "x", "--pool", "max", code=2)
+
+    def test_an_encoder_as_gguf_and_quantised(self):
+        with open(os.path.join(minilm(), "tokenizer.json"), encoding="utf-8") as file:
+            vocabulary = json.load(file)["model"]["vocab"]
+        # llama.cpp's way: words begin with a mark, what goes on with a word has none.
+        pieces = [p if p.startswith("[") and p.endswith("]") else p[2:] if p.startswith("##") else "▁" + p
+                  for p in sorted(vocabulary, key=vocabulary.get)]
+        special = {"bos": "[CLS]", "seperator": "[SEP]", "unknown": "[UNK]", "padding": "[PAD]", "mask": "[MASK]"}
+        keys = {"block_count": 6, "embedding_length": 384, "feed_forward_length": 1536, "attention.head_count": 12, "context_length": 512,
+                "attention.layer_norm_epsilon": 1e-12, "attention.causal": False, "pooling_type": 1}
+        tokenizer = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": pieces,
+                     "tokenizer.ggml.token_type": [3 if p.startswith("[") and p.endswith("]") else 1 for p in pieces],
+                     **{f"tokenizer.ggml.{k}_token_id": vocabulary[v] for k, v in special.items()}}
+        hf_models.as_gguf("bert", pathlib.Path(minilm()), self.path("minilm.gguf"), keys, tokenizer)
+        texts = ["A cat on a mat.", "kittens like carpets", "Zürich's interest rates rise, 3.5 % in 2024"]
+
+        def embed(model):
+            out = self.as_json("embed", model, *texts, "--normalize")
+            return np.array(out["vectors"]), out["ids"]
+        exact, ids = embed(minilm())
+        for kind, least in (("f32", 0.999999), ("q8_0", 0.999), ("q4_k", 0.95)):
+            model = self.path("minilm.gguf")
+            if kind != "f32":
+                self.good("quantize", model, self.path("packed.gguf"), "--type", kind)
+                model = self.path("packed.gguf")
+            vectors, own_ids = embed(model)
+            self.assertEqual(own_ids, ids)
+            self.assertGreater((vectors * exact).sum(axis=1).min(), least, kind)
 
     def test_bad_input(self):
         self.refused("Give texts, or a file with one per line (-f FILE), one of them.", "embed", minilm())

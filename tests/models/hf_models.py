@@ -65,8 +65,8 @@ GGUF_NAMES = {
 }
 
 
-def as_gguf(architecture, folder, path, keys):
-    """A folder's weights as llama.cpp names them."""
+def as_gguf(architecture, folder, path, keys, metadata=None):
+    """A folder's weights as llama.cpp names them. `keys` stand behind the architecture's name."""
     tensors = {}
     for name, value in tiny_hf.read_safetensors(folder / "model.safetensors").items():
         base, suffix = name.rsplit(".", 1)
@@ -76,7 +76,7 @@ def as_gguf(architecture, folder, path, keys):
         if inner in GGUF_NAMES[architecture]:
             block = "" if layer is None else f"blk.{layer}."
             tensors[f"{block}{GGUF_NAMES[architecture][inner]}.{suffix}"] = value
-    values = {"general.architecture": architecture} | {f"{architecture}.{k}": v for k, v in keys.items()}
+    values = {"general.architecture": architecture} | {f"{architecture}.{k}": v for k, v in keys.items()} | (metadata or {})
     gguf_writer.write(path, values, {n: (t, gguf_writer.F16 if t.dtype == np.float16 else gguf_writer.F32) for n, t in tensors.items()})
 
 
