@@ -482,6 +482,7 @@ class PerplexityAndBench(LanguageTest):
         self.assertEqual((out["pp"], out["tg"], out["device"]), (32, 8, "cpu"))
         for field in ("pp_tokens_per_s", "tg_tokens_per_s", "load_ms", "compile_ms"):
             self.assertGreater(out[field], 0, field)
+        self.assertEqual(self.as_json("bench", self.tiny["llama"], "--pp", "8", "--tg", "2", "--cache-type", "f16")["cache_type"], "f16")
         text = self.good("bench", self.tiny["llama"], "--pp", "32", "--tg", "8")
         self.assertRegex(text, r"^prompt of 32 +[\d.e+]+ tokens/s\nanswer of 8 +[\d.e+]+ tokens/s\ndevice +cpu\n$")
         self.refused("--pp and --tg are both 0", "bench", self.tiny["llama"], "--pp", "0", "--tg", "0")

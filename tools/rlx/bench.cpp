@@ -236,6 +236,9 @@ void add_bench(CLI::App& app, Work& work) {
   CLI::Option* tg =
       sub->add_option("--tg", language->answer, "of a language model: tokens of the answer; by default 128")
           ->option_text("N");
+  sub->add_option("--cache-type", language->cache,
+                  "of a language model: how keys and values are kept: f32 (the default), f16, q8_0")
+      ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);

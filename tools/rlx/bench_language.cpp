@@ -41,8 +41,10 @@ int bench_language(const BenchLanguageArgs& args, std::string& out) {
   start = Clock::now();
   SamplingArgs greedy;
   greedy.sampling.temperature = 0;
-  LanguageArgs language{
-      .model = args.path, .target = args.target, .context = std::max<int64_t>(args.prompt, 1) + args.answer + 1};
+  LanguageArgs language{.model = args.path,
+                        .target = args.target,
+                        .context = std::max<int64_t>(args.prompt, 1) + args.answer + 1,
+                        .cache = args.cache};
   generate::Generator generator(*model.source, generator_options(language, greedy));
   const double compile_ms = ms_since(start);
   std::vector<int32_t> prompt;
@@ -69,6 +71,7 @@ int bench_language(const BenchLanguageArgs& args, std::string& out) {
                  {"pp", args.prompt},
                  {"tg", args.answer},
                  {"runs", args.runs},
+                 {"cache_type", args.cache},
                  {"pp_tokens_per_s", pp},
                  {"tg_tokens_per_s", tg},
                  {"load_ms", load_ms},

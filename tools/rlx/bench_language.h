@@ -8,6 +8,7 @@ struct BenchLanguageArgs {
   std::string path;
   TargetArgs target;
   int64_t prompt = 512, answer = 128;  // tokens
+  std::string cache = "f32";
   int64_t runs = 3;
   bool json = false;
 };
