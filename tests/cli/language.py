@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -356,16 +357,22 @@ class Chat(LanguageTest):
                     shown += os.read(terminal, 4096)
             self.assertIn(text, shown)
             shown = shown[shown.index(text) + len(text):]
-        read_until(b"> ")
+
+        def read_prompt():
+            read_until(b"> ")
+            while termios.tcgetattr(terminal)[3] & termios.ECHO:  # the line editor takes the terminal over after its prompt
+                time.sleep(0.01)
+
+        read_prompt()
         os.write(terminal, b"Count from one to one thousand, in words.\r")
         read_until(b"thousand, in words.\r\n")
         read_until(b" ")  # of the answer
         os.write(terminal, b"\x03")
-        read_until(b"> ")
+        read_prompt()
         os.write(terminal, b"\x03")  # at the prompt it drops the line
         os.write(terminal, b"/help\r")
         read_until(b"Ctrl-C stops an answer.")
-        read_until(b"> ")
+        read_prompt()
         os.write(terminal, b"/exit\r")
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         os.close(terminal)
