@@ -59,6 +59,21 @@ Tokens greedy(Generator& g, const Tokens& tokens, int steps = kSteps) {
   return go_on(g, g.feed(tokens), steps);
 }
 
+// The same of several sequences, and in `next` what follows.
+std::vector<Tokens> greedy_together(Generator& g, const std::vector<Tokens>& prompts, int steps, Tokens& next) {
+  next = g.feed(prompts);
+  std::vector<Tokens> out(prompts.size());
+  for (int i = 0; i < steps; ++i) {
+    std::vector<Tokens> one;
+    for (size_t s = 0; s < prompts.size(); ++s) {
+      out[s].push_back(next[s]);
+      one.push_back({next[s]});
+    }
+    next = g.feed(one);
+  }
+  return out;
+}
+
 bool has_webgpu() {
   for (const DeviceInfo& d : devices())
     if (d.name == "webgpu") return d.available;
@@ -97,16 +112,8 @@ TEST_P(Decoders, TokensAreTheOraclesOnTheCpu) {
 TEST_P(Decoders, SeveralSequencesAreAsEachAlone) {
   const std::vector<Tokens> prompts = {prompt(3, 1), prompt(40, 2), prompt(11, 3)};
   Generator g = make(GetParam(), "cpu", 3);
-  Tokens next = g.feed(prompts);
-  std::vector<Tokens> got(3);
-  for (int i = 0; i < 24; ++i) {
-    std::vector<Tokens> one;
-    for (size_t s = 0; s < 3; ++s) {
-      got[s].push_back(next[s]);
-      one.push_back({next[s]});
-    }
-    next = g.feed(one);
-  }
+  Tokens next;
+  const std::vector<Tokens> got = greedy_together(g, prompts, 24, next);
   Generator alone = make(GetParam(), "cpu");
   for (size_t s = 0; s < 3; ++s) EXPECT_EQ(got[s], greedy(alone, prompts[s], 24)) << s;
 
@@ -154,16 +161,8 @@ TEST_P(Decoders, SeveralSequencesOnTheGpu) {
   if (!has_webgpu()) GTEST_SKIP() << "there is no adapter";
   const std::vector<Tokens> prompts = {prompt(3, 1), prompt(10, 2), prompt(7, 3)};
   Generator g = make(GetParam(), "webgpu", 3);
-  Tokens next = g.feed(prompts);
-  std::vector<Tokens> got(3);
-  for (int i = 0; i < 12; ++i) {
-    std::vector<Tokens> one;
-    for (size_t s = 0; s < 3; ++s) {
-      got[s].push_back(next[s]);
-      one.push_back({next[s]});
-    }
-    next = g.feed(one);
-  }
+  Tokens next;
+  const std::vector<Tokens> got = greedy_together(g, prompts, 12, next);
   for (size_t s = 0; s < 3; ++s) EXPECT_EQ(got[s], expected(GetParam(), prompts[s], 12)) << s;
 }
 
