@@ -40,7 +40,7 @@ struct Size {
 };
 
 TEST(MatmulKernels, EveryRowOnSizesBesideItsTile) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(7);
   for (const auto& v : webgpu::matmul_variants()) {
     const int64_t m = v.tm == 0 ? 11 : v.tm + 2, n = v.tn == 0 ? 136 : v.tn + 4;
@@ -55,7 +55,7 @@ TEST(MatmulKernels, EveryRowOnSizesBesideItsTile) {
 }
 
 TEST(MatmulKernels, EveryRowSplitAlongK) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(8);
   for (const auto& v : webgpu::matmul_variants())
     for (const Size& s : {Size{9, 300, 68}, {3, 515, 70}, {66, 130, 7}}) {
@@ -74,7 +74,7 @@ TEST(MatmulKernels, EveryRowSplitAlongK) {
 
 // How operands are loaded does not depend on the tile: one of each kernel.
 TEST(MatmulKernels, HalfPrecisionAndMixedLoads) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(9);
   for (const std::string_view name : {"matmul_gemv", "matmul_32x64"})
     for (const DType d : {DType::F32, DType::F16, DType::BF16})
@@ -91,7 +91,7 @@ TEST(MatmulKernels, HalfPrecisionAndMixedLoads) {
 // Rows of a grouped product sorted on the GPU: experts with no row, one, and more than a tile; more experts than
 // threads.
 TEST(MatmulKernels, GroupedRowsInTiles) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(10);
   for (const std::string_view name : {"matmul_16x64", "matmul_64x64"})
     for (const auto& [rows, experts] : {std::pair<int64_t, int64_t>{70, 5}, {3, 1}, {1030, 2}, {40, 600}}) {
@@ -108,7 +108,7 @@ TEST(MatmulKernels, GroupedRowsInTiles) {
 
 // An index that names no expert gives zeros, by either way.
 TEST(MatmulKernels, GroupedRowsWithoutAnExpertAreZero) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(11);
   const Tensor x = rng.tensor({4, 8}, DType::F32), w = rng.tensor({2, 8, 4}, DType::F32);
   const Tensor bad = Tensor::i32({4}, {1, -1, 2, 0}), good = Tensor::i32({4}, {1, 0, 0, 0});
@@ -124,7 +124,7 @@ TEST(MatmulKernels, GroupedRowsWithoutAnExpertAreZero) {
 
 // No product falls to the host, and the step is called what its row is called.
 TEST(MatmulKernels, RunOnTheGpu) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
     Graph g;
     const auto weight = [&](const std::string& name, Shape shape) { return g.param(name, {std::move(shape), d}); };
@@ -148,7 +148,7 @@ TEST(MatmulKernels, RunOnTheGpu) {
 
 // Operands that are views of one value share a binding, where vectors do not suit all of them.
 TEST(MatmulKernels, OperandsOfOneValue) {
-  if (!have_gpu()) GTEST_SKIP();
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(13);
   Graph g;
   const Value x = ops::relu(g.input("x", {{9, 12}, DType::F32}));

@@ -1,4 +1,5 @@
 // Adapters and the devices made of them (spec 40, 1).
+#include <cstdlib>
 #include <thread>
 
 #include "as_oracle.h"
@@ -12,6 +13,15 @@ static const DeviceInfo& find_device(const std::vector<DeviceInfo>& all, std::st
   for (const DeviceInfo& d : all)
     if (d.name == name) return d;
   fail(ErrorKind::kInternal, str("no device ", name));
+}
+
+// Without an adapter every other test of the GPU is skipped, which must not look as if all were well.
+TEST(Adapter, IsThereUnlessTheEnvironmentSaysNot) {
+  if (std::getenv("RLX_TESTS_WITHOUT_WEBGPU") != nullptr) GTEST_SKIP() << "RLX_TESTS_WITHOUT_WEBGPU is set";
+  const std::vector<DeviceInfo> all = devices();
+  const DeviceInfo& webgpu = find_device(all, "webgpu");
+  EXPECT_TRUE(webgpu.available) << webgpu.why_not
+                                << " ./dev setup installs a software adapter; RLX_TESTS_WITHOUT_WEBGPU=1 does without.";
 }
 
 TEST_F(DeviceOnWebGpu, IsOneForTheWholeProcess) {
