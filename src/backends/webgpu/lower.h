@@ -10,11 +10,11 @@
 
 namespace rlx::webgpu {
 
-class Lowering;
+class ProgramBuilder;
 
 class LowerCall {
  public:
-  LowerCall(Lowering& lowering, const Node& node, std::span<const TensorType> inputs, bool is_static);
+  LowerCall(ProgramBuilder& builder, const Node& node, std::span<const TensorType> inputs, bool is_static);
 
   template <class A>
   const A& attrs() const {
@@ -85,7 +85,8 @@ class LowerCall {
  private:
   Operand new_temporary(Storage storage, const std::vector<int64_t>& sizes,
                         const std::optional<std::vector<int32_t>>& params);
-  Lowering& lowering_;
+  ValueId input_id(int64_t i) const { return node_.inputs[static_cast<size_t>(i)]; }
+  ProgramBuilder& builder_;
   const Node& node_;
   std::span<const TensorType> inputs_;
   bool is_static_;
@@ -110,8 +111,7 @@ std::span<const LoweringRow> lowering_table();  // sorted by op name; lowerings.
 // Null: the node runs on the host.
 const LoweringRow* find_lowering(const LowerSignature& signature, const Device& device);
 
-uint32_t packed_kind(DType dtype);  // what packed.wgsl calls a dtype whose elements lie packed in words
-uint32_t to_u32(int64_t n);         // throws kUnsupported when it does not fit
+uint32_t to_u32(int64_t n);  // throws kUnsupported when it does not fit
 
 // Elements before, along and after an axis.
 struct AxisSplit {

@@ -1,0 +1,93 @@
+#include "backends/webgpu/node_places.h"
+
+#include <algorithm>
+
+#include "backends/webgpu/lower_loop.h"
+#include "backends/webgpu/memory.h"
+#include "backends/webgpu/split_weights.h"
+#include "rlx/ops/leaves.h"
+
+namespace rlx::webgpu {
+
+std::vector<TensorType> input_types(const Graph& graph, const Node& node) {
+  std::vector<TensorType> types;
+  for (const ValueId id : node.inputs) types.push_back(graph.type(id));
+  return types;
+}
+
+std::optional<ViewOf> find_view(const Graph& bound, const Node& node) {
+  if (node.op->view == nullptr) return std::nullopt;
+  SymbolTable symbols = bound.symbols();
+  const std::vector<TensorType> types = input_types(bound, node);
+  return node.op->view(InferCall(*node.op, types, node.attrs, symbols));
+}
+
+NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& used, const Device& device,
+                       const CompileOptions& options, bool nested) {
+  const auto& nodes = bound.nodes();
+  places_.resize(nodes.size(), NodePlace::kSkip);
+  rows_.resize(nodes.size());
+  std::unordered_set<ValueId> of_weights;  // what depends on weights alone
+  const int64_t visible = visible_bytes(limits_for(device, options));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = nodes[i];
+    bool needed = node.op == &ops::input || node.op == &ops::state;
+    for (const Result& r : node.results) needed |= used.contains(r.id);
+    if (!needed) continue;
+    if (node.op->traits.leaf) {
+      places_[i] = NodePlace::kLeaf;
+      if (node.op == &ops::param || node.op == &ops::constant) of_weights.insert(node.results[0].id);
+      continue;
+    }
+    const bool is_once = node.attrs.graphs().empty() && std::all_of(node.inputs.begin(), node.inputs.end(),
+                                                                    [&](ValueId v) { return of_weights.contains(v); });
+    if (is_once)
+      for (const Result& r : node.results) of_weights.insert(r.id);
+    const std::vector<TensorType> types = input_types(bound, node);
+    std::vector<TensorType> results;
+    for (const Result& r : node.results) results.push_back(r.type);
+    rows_[i] = find_lowering({*node.op, node.attrs, types, results}, device);
+    if (find_view(bound, node)) {
+      places_[i] = NodePlace::kView;
+      unite(node.inputs[0], node.results[0].id);
+      continue;
+    }
+    places_[i] = rows_[i] ? NodePlace::kDevice : NodePlace::kHost;
+    // A weight that is computed and that no binding holds: the host computes it, once; readers take it in parts.
+    const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
+    if (is_once &&
+        (std::any_of(types.begin(), types.end(), too_large) || std::any_of(results.begin(), results.end(), too_large)))
+      places_[i] = NodePlace::kHost;
+    if (auto loop = node.attrs.graphs().empty() ? std::nullopt : lower_loop(node, device, options)) {
+      places_[i] = NodePlace::kLoop;
+      loops_.emplace(i, std::move(*loop));
+    }
+  }
+  for (const StateUpdate& u : bound.updates()) unite(u.state, u.value);
+  if (nested) {
+    for (const Node& node : nodes)
+      if (node.op == &ops::input || node.op == &ops::state) on_device_.insert(find_group(node.results[0].id));
+    for (const Output& o : bound.outputs()) on_device_.insert(find_group(o.value));
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (places_[i] != NodePlace::kDevice && places_[i] != NodePlace::kLoop) continue;
+    for (const ValueId id : nodes[i].inputs) on_device_.insert(find_group(id));
+    for (const Result& r : nodes[i].results) on_device_.insert(find_group(r.id));
+  }
+}
+
+ValueId NodePlaces::find_group(ValueId id) {
+  auto it = group_.find(id);
+  if (it == group_.end()) return id;
+  return it->second = find_group(it->second);
+}
+
+void NodePlaces::unite(ValueId a, ValueId b) {
+  a = find_group(a);
+  b = find_group(b);
+  if (a == b) return;
+  group_[b] = a;
+  if (on_device_.contains(b)) on_device_.insert(a);
+}
+
+}  // namespace rlx::webgpu
