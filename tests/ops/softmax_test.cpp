@@ -35,11 +35,18 @@ OP_CASES(softmax) {
     add({random({3, 5, 300}, -9, 9, d)}, {.axis = 1});
     add({random({2, 300, 3}, -9, 9, d)}, {.axis = 1});
     add({random({70, 17}, -9, 9, d)}, {.axis = 0});
+    // Columns that no workgroup of a GPU holds, read in ones and in fours.
+    add({random({1101, 7}, -9, 9, d)}, {.axis = 0});
+    add({random({2, 701, 36}, -9, 9, d)}, {.axis = 1});
   }
   std::vector<float> values(600, 2.0f);
   values[40] = NAN, values[100] = INFINITY, values[333] = -INFINITY;
   for (const int64_t axis : {0, 1}) add({Tensor::f32({12, 50}, values)}, {.axis = axis});
   for (const DType d : {DType::F16, DType::BF16}) add({Tensor::f32({6, 100}, values).cast(d)});
+  std::vector<float> columns(5200, -3.0f);  // 1300 x 4: a NaN, an infinity, none, -inf alone
+  columns[4 * 900] = NAN, columns[4 * 1299 + 1] = INFINITY, columns[4 * 17 + 2] = -INFINITY;
+  for (size_t i = 3; i < columns.size(); i += 4) columns[i] = -INFINITY;
+  add({Tensor::f32({1300, 4}, columns)}, {.axis = 0});
   add_error({random({2, 3})}, {.axis = 2}, "Axis (2) is out of range for rank (2)");
   add_error({random({2, 3}, DType::I32)}, {}, "not a float type");
 }

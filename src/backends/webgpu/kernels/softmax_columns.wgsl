@@ -1,31 +1,31 @@
 // What the two passes of a softmax along an axis that is not the last share: a workgroup has LX neighbouring columns (of
-// loads) and p.chunk places along the axis, LY at once. The Params have outer, cols (places), inner (columns, in loads),
-// chunks and chunk.
+// loads) and a chunk of the places along the axis, LY at once. The Params have outer, cols (places), inner (columns, in
+// loads), chunks and stat_chunks.
 // @include "lanes1.wgsl"
 override LX: u32 = 32u;   // a power of two
 const LY: u32 = 256u / LX;
+const AT_ONCE: u32 = 8u;  // loads of a thread that are under way
 const LEAST: f32 = -3.4028235e38;
 var<workgroup> tops: array<F, 256>;
 var<workgroup> sums: array<F, 256>;
 
 struct Strip {
   live: bool,
-  first: u32,   // element of the first place
-  end: u32,     // places
-  stat: u32,    // of the strip's column, among [outer, chunks, inner]
-  stat0: u32,   // of the first chunk
+  column: u32,  // its first element
+  chunk: u32,
+  stat: u32,    // of the column and the chunk, among [outer, chunks, inner]
+  stat0: u32,   // of the column and the first chunk
 }
 fn strips() -> u32 { return p.outer * p.chunks * ((p.inner + LX - 1u) / LX); }
 fn strip_of(id: u32, lx: u32) -> Strip {
   let across = (p.inner + LX - 1u) / LX;
   let column = id % across * LX + lx;
-  let chunk = id / across % p.chunks;
   let outer = id / across / p.chunks;
   var s: Strip;
   s.live = outer < p.outer && column < p.inner;
-  s.first = (outer * p.cols + chunk * p.chunk) * p.inner + min(column, p.inner - 1u);
-  s.end = select(0u, min(p.chunk, p.cols - chunk * p.chunk), s.live);
-  s.stat = (outer * p.chunks + chunk) * p.inner + column;
+  s.column = outer * p.cols * p.inner + min(column, p.inner - 1u);
+  s.chunk = id / across % p.chunks;
+  s.stat = (outer * p.chunks + s.chunk) * p.inner + column;
   s.stat0 = outer * p.stat_chunks * p.inner + column;
   return s;
 }

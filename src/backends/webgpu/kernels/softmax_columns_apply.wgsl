@@ -1,4 +1,5 @@
-// The second pass: y = exp(x - max) / sum. It begins where the first one ended, whose last reads may still be in a cache.
+// The second pass: y = exp(x - max) / sum. It goes through the tensor backwards: what the first pass read last may still be
+// in a cache.
 // @include "softmax_columns.wgsl"
 alias V = f32;           // @type f32 | f16 | vec4<f32> | vec4<f16>
 alias ST = f32;          // @type f32 | vec4<f32>: F
@@ -8,7 +9,7 @@ struct Params {
   cols: u32,
   inner: u32,
   chunks: u32,
-  chunk: u32,
+  chunk: u32,            // places of a workgroup, one after the other
   stat_chunks: u32,      // chunks of the first pass
   src_base: u32,
   stats_base: u32,
@@ -37,14 +38,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   merge_column(top, sum, thread);
   let most = tops[thread % LX];
   let scale = 1.0 / sums[thread % LX];
-  for (var c = thread / LX; c < s.end; c += 4u * LY) {
-    var v: array<F, 4>;
-    for (var i = 0u; i < 4u; i++) {
-      v[i] = F(src[p.src_base + s.first + min(c + i * LY, s.end - 1u) * p.inner]);
+  let first = s.chunk * p.chunk;
+  let end = select(0u, min(p.cols, first + p.chunk), s.live);
+  for (var c = first + thread / LX; c < end; c += AT_ONCE * LY) {
+    var v: array<F, AT_ONCE>;
+    for (var i = 0u; i < AT_ONCE; i++) {
+      v[i] = F(src[p.src_base + s.column + min(c + i * LY, end - 1u) * p.inner]);
     }
-    for (var i = 0u; i < 4u; i++) {
+    for (var i = 0u; i < AT_ONCE; i++) {
       let place = c + i * LY;
-      if (place < s.end) { dst[p.dst_base + s.first + place * p.inner] = V(exp(v[i] - most) * scale); }
+      if (place < end) { dst[p.dst_base + s.column + place * p.inner] = V(exp(v[i] - most) * scale); }
     }
   }
 }

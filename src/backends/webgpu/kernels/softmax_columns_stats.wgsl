@@ -1,4 +1,5 @@
-// The first pass: per column and chunk the largest element and the sum of exp(x - largest).
+// The first pass: per column and chunk the largest element and the sum of exp(x - largest). A chunk is every so many
+// places, so that all workgroups go through the tensor side by side: what they read last is then its last places.
 // @include "softmax_columns.wgsl"
 alias V = f32;           // @type f32 | f16 | vec4<f32> | vec4<f16>
 alias ST = f32;          // @type f32 | vec4<f32>: F
@@ -8,7 +9,6 @@ struct Params {
   cols: u32,
   inner: u32,
   chunks: u32,
-  chunk: u32,
   stat_chunks: u32,
   src_base: u32,
   stats_base: u32,
@@ -17,23 +17,31 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> stats: array<ST>;
 @group(0) @binding(2) var<uniform>             p: Params;
 
+fn load(s: Strip, place: u32) -> F { return F(src[p.src_base + s.column + place * p.inner]); }
+
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   let s = strip_of(group.x + group.y * groups.x, thread % LX);
+  let end = select(0u, p.cols, s.live);
+  let step = p.chunks * LY;
   var top = F(LEAST);
   var sum = F();
-  for (var c = thread / LX; c < s.end; c += 8u * LY) {
-    var v: array<F, 8>;
-    var most = top;
-    for (var i = 0u; i < 8u; i++) {
-      let place = c + i * LY;
-      v[i] = F(src[p.src_base + s.first + min(place, s.end - 1u) * p.inner]);
-      most = max(most, v[i]);
+  var next: array<F, AT_ONCE>;
+  var c = s.chunk * LY + thread / LX;
+  if (c < end) {
+    for (var i = 0u; i < AT_ONCE; i++) { next[i] = load(s, min(c + i * step, end - 1u)); }
+  }
+  for (; c < end; c += AT_ONCE * step) {
+    var v = next;
+    if (c + AT_ONCE * step < end) {  // under way while these are summed
+      for (var i = 0u; i < AT_ONCE; i++) { next[i] = load(s, min(c + (AT_ONCE + i) * step, end - 1u)); }
     }
+    var most = top;
+    for (var i = 0u; i < AT_ONCE; i++) { most = max(most, v[i]); }
     sum = sum * exp(top - most);
-    for (var i = 0u; i < 8u; i++) {
-      if (c + i * LY < s.end) { sum += exp(v[i] - most); }
+    for (var i = 0u; i < AT_ONCE; i++) {
+      if (c + i * step < end) { sum += exp(v[i] - most); }
     }
     top = most;
   }

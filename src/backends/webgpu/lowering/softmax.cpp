@@ -42,23 +42,27 @@ void emit_softmax_columns(LowerCall& call, Operand in, Operand out, AxisSplit sp
   namespace second = wgsl::softmax_columns_apply;
   const bool vector = loads_by_four(call, {1, split.inner, 1}, {in, out});
   if (vector) split.inner /= 4;
-  constexpr int64_t kGroups = 1024, kColumns = 32, kLeast = 64;  // workgroups, columns of one, places of one
+  constexpr int64_t kColumns = 32, kLeast = 64;  // columns of a workgroup, and the fewest places
+  // Workgroups of the passes: the first has enough of them to read at full speed, and few results for the second to
+  // read, whose many follow the tensor closely.
+  constexpr int64_t kStatGroups = 256, kGroups = 8192;
   const auto columns = std::min(kColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(split.inner))));
   const int64_t across = split.outer * ceil_div(split.inner, columns);
-  const auto chunk_for = [&](int64_t groups) {
-    return ceil_div(split.cols, std::clamp<int64_t>(ceil_div(groups, across), 1, ceil_div(split.cols, kLeast)));
+  const auto chunks_for = [&](int64_t groups) {
+    return std::clamp<int64_t>(ceil_div(groups, across), 1, ceil_div(split.cols, kLeast));
   };
-  const int64_t stat_chunk = chunk_for(kGroups), stat_chunks = ceil_div(split.cols, stat_chunk);
-  const int64_t chunk = chunk_for(8 * kGroups), chunks = ceil_div(split.cols, chunk);
-  const auto params = [&](auto p, int64_t n, int64_t each) {
+  const int64_t stat_chunks = chunks_for(kStatGroups);
+  const int64_t chunk = ceil_div(split.cols, chunks_for(kGroups)), chunks = ceil_div(split.cols, chunk);
+  const auto params = [&](auto p, int64_t n) {
     p.outer = to_u32(split.outer);
     p.cols = to_u32(split.cols);
     p.inner = to_u32(split.inner);
     p.chunks = to_u32(n);
-    p.chunk = to_u32(each);
     p.stat_chunks = to_u32(stat_chunks);
     return p;
   };
+  second::Params apply_params = params(second::Params{}, chunks);
+  apply_params.chunk = to_u32(chunk);
   const KernelKey key{.types = {{"V", load_type(call.element(out), vector)}, {"ST", load_type("f32", vector)}},
                       .constants = {{"LX", to_u32(columns)}},
                       .includes = row_includes(call, vector)};
@@ -68,12 +72,12 @@ void emit_softmax_columns(LowerCall& call, Operand in, Operand out, AxisSplit sp
   const Operand stats = call.temporary(Storage::kF32, {split.outer * stat_chunks * split.inner * 2 * (vector ? 4 : 1)});
   call.emit({.kernel = std::move(stats_key),
              .operands = {in, stats},
-             .params = {params(first::Params{}, stat_chunks, stat_chunk), {&first::Params::outer}},
+             .params = {params(first::Params{}, stat_chunks), {&first::Params::outer}},
              .grid = {.x = {.items = across * stat_chunks, .active = true}},
              .extent_safe = safe});
   call.emit({.kernel = std::move(apply_key),
              .operands = {in, LowerCall::reading(stats), out},
-             .params = {params(second::Params{}, chunks, chunk), {&second::Params::outer}},
+             .params = {apply_params, {&second::Params::outer}},
              .grid = {.x = {.items = across * chunks, .active = true}},
              .extent_safe = safe,
              .in_place = true});
