@@ -42,6 +42,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   find_host_roots();
   for (Step& s : program_.static_steps) static_ready_.push_back(ready(s));
   for (const int32_t s : plan_.order) ready_.push_back(ready(program_.steps[static_cast<size_t>(s)]));
+  if (program_.poison) poison_dispatch_ = dispatches_.add(*program_.poison, std::get<Dispatch>(program_.poison->work));
   dispatches_.make(stats_);
   upload_constants();
   write_dim_values();

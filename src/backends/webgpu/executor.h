@@ -119,6 +119,7 @@ class WebGpuProgram : public DeviceProgram {
   void make_poison();
   void poison_arena();
   void poison_dead(size_t step);
+  void poison_workgroups();
   void guard(const ReadyStep& step);
   void collect_guards(const ReadyStep& step);
   void check_guards();
@@ -175,6 +176,7 @@ class WebGpuProgram : public DeviceProgram {
     int32_t value;
   };
   Buffer poison_, guards_;
+  size_t poison_dispatch_ = 0;
   std::vector<std::vector<int32_t>> deaths_;  // by step: roots whose bytes nobody reads any more
   std::vector<GuardedWrite> guarded_;         // of a run
   int64_t guards_item_ = -1;

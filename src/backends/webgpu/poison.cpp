@@ -1,5 +1,5 @@
-// CompileOptions::poison: NaN in memory that holds nothing, and bytes behind every slot that must stay as they are
-// (spec 20, 2.5, M8).
+// CompileOptions::poison: NaN in memory that holds nothing, in workgroup memory before every kernel, and bytes behind
+// every slot that must stay as they are (spec 20, 2.5, M8).
 #include <algorithm>
 
 #include "backends/webgpu/executor.h"
@@ -57,6 +57,11 @@ void WebGpuProgram::poison_dead(size_t step) {
       commands_.copy(poison_.get(), 0, memory_.buffer(place.buffer), place.offset + at,
                      std::min(kPoisonBytes, bytes - at));
   }
+}
+
+void WebGpuProgram::poison_workgroups() {
+  commands_.dispatch(dispatches_[poison_dispatch_]);
+  --stats_.dispatches;  // which are the program's
 }
 
 void WebGpuProgram::guard(const ReadyStep& r) {

@@ -148,6 +148,9 @@ struct Program {
   };
   std::vector<IndexCheck> index_checks;
   int32_t index_errors = -1;  // the value that holds the words; -1: nothing is checked
+
+  // Under CompileOptions::poison: what runs before every dispatch, so that no kernel finds zeros in workgroup memory.
+  std::optional<Step> poison;
 };
 
 // `nested`: a region of a Loop, whose inputs and outputs are on the device, an element in each place.

@@ -7,6 +7,7 @@
 #include "backends/webgpu/step_names.h"
 #include "wgsl/cast_f32_to_f16.h"
 #include "wgsl/convert.h"
+#include "wgsl/poison_workgroup.h"
 #include "wgsl/unpack.h"
 
 namespace rlx::webgpu {
@@ -27,6 +28,7 @@ Program ProgramBuilder::finish(bool nested) {
   program_.problem.updates = program_.updates;
   drop_unread_steps();
   pin_outputs();
+  if (options_.poison) add_poison();
   return std::move(program_);
 }
 
@@ -278,6 +280,23 @@ void ProgramBuilder::add_sharing(plan::Step& planned) const {
   if (traits.in_place != 0) try_share(0, traits.in_place);
   if (traits.state_operand >= 0 && traits.state_result >= 0)
     try_share(static_cast<size_t>(traits.state_result), uint32_t{1} << traits.state_operand);
+}
+
+void ProgramBuilder::add_poison() {
+  namespace k = wgsl::poison_workgroup;
+  const TensorType word{Shape{1}, DType::U32};
+  const int32_t sink = new_value(word, word, Storage::kU32, Source::kConstant, "poison");
+  make_static(sink, {});
+  program_.values[static_cast<size_t>(sink)].constant = Tensor(DType::U32, {1});
+  const uint32_t fours = device_.limits().workgroup_bytes / 16;
+  const int64_t groups = device_.facts().software ? 4 : 2048;  // so that all of a GPU's memory has its turn
+  program_.poison = Step{.work = Dispatch{.kernel = {.kernel = "poison_workgroup", .constants = {{"FOURS", fours}}},
+                                          .operands = {{sink, true}},
+                                          .params = k::Params{.pattern = 0xFFFFFFFF, .never = 1},
+                                          .grid = {.x = {.items = groups}},
+                                          .extent_safe = true},
+                         .name = "poison",
+                         .node = "poison"};
 }
 
 // Copies whose readers read what was copied (read_strided) are no steps.

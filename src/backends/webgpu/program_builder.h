@@ -93,6 +93,7 @@ class ProgramBuilder {
   Step make_step(std::variant<Dispatch, HostCall, Loop> work, std::string name) const;
   void append(Step step, bool is_static, bool is_of_node, bool in_place);
   void add_sharing(plan::Step& planned) const;
+  void add_poison();
   void drop_unread_steps();
   void pin_outputs();
 

@@ -66,7 +66,10 @@ void WebGpuProgram::upload_inputs() {
 
 void WebGpuProgram::run_step(ReadyStep& r) {
   try {
-    if (options_.poison && r.dispatch >= 0) guard(r);
+    if (options_.poison && r.dispatch >= 0) {
+      poison_workgroups();
+      guard(r);
+    }
     if (is_traced_)
       run_traced(r);
     else

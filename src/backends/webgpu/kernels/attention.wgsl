@@ -49,7 +49,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let head = id % p.kv_heads;
   let b = id / p.kv_heads;
   if (b >= p.batch) { return; }                         // the extent is cut
-  if (lane == 0u) { keys_cell = keys_in_use(b); }
+  if (lane == 0u) {
+    keys_cell = keys_in_use(b);
+    atomicStore(&odd, 0u);                              // wgpu-native does not clear workgroup memory
+  }
   let keys = workgroupUniformLoad(&keys_cell);
   let last = min(first_row + BR, rows) - 1u;
   var range = vec2i(band_of(first_row / p.group, keys).x, band_of(last / p.group, keys).y);

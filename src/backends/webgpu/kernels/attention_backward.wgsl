@@ -128,7 +128,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let head = id % p.kv_heads;
   let b = id / p.kv_heads;
   let queries = p.batch * p.heads * p.seq_q;
-  if (lane == 0u) { keys_cell = bitcast<i32>(stats[p.stats_base + queries + b].x); }
+  if (lane == 0u) {
+    keys_cell = bitcast<i32>(stats[p.stats_base + queries + b].x);
+    atomicStore(&odd, 0u);
+  }
   let keys = workgroupUniformLoad(&keys_cell);
   let place = Place(b, head, rows, u32(keys), lane);
 
