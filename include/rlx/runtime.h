@@ -69,6 +69,8 @@ struct WebGpuOptions {
   // Attention reads q, k and v where a packed projection or a transpose in front of it left them.
   bool packed_attention = true;
   bool skip_readback = false;  // outputs stay on the device, and hold what they held: to time dispatches alone
+  // What no kernel of the GPU computes is an error of compile() instead of a step on the host.
+  bool no_host_steps = false;
   // Loops and branches whose regions do less (operations and bytes) run on the host: each iteration is a round trip.
   int64_t min_loop_work = 1 << 20;
   // Smaller limits than the device has, to test what large models do; 0: its own.
@@ -117,8 +119,8 @@ struct CompileOptions {
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
   // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
   // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_DEBUG_ATTN_ALIAS,
-  // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_BENCH_DISPATCH_ONLY. The environment is read once
-  // per process.
+  // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_WGPU_NO_HOST_STEPS, RLX_BENCH_DISPATCH_ONLY. The
+  // environment is read once per process.
   static CompileOptions from_environment();
 };
 

@@ -17,7 +17,8 @@ std::span<const Backend> backends() {
 }
 
 std::vector<DeviceInfo> devices() {
-  const WebGpuOptions options = CompileOptions::from_environment().webgpu;
+  WebGpuOptions options = CompileOptions::from_environment().webgpu;
+  options.adapter.clear();  // all are listed, also when a name was misspelt
   std::vector<DeviceInfo> out;
   for (const Backend& b : backends()) {
     const auto why_not = b.unavailable(options);
@@ -61,7 +62,9 @@ const Backend& choose_backend(const CompileOptions& options) {
   for (const Backend& b : backends()) {
     known += str(", ", b.name);
     if (b.name != name || (colon != options.device.npos && b.details == nullptr)) continue;
-    const auto why_not = b.unavailable(options.webgpu);
+    WebGpuOptions wanted = options.webgpu;
+    if (colon != options.device.npos) wanted.adapter = options.device.substr(colon + 1);
+    const auto why_not = b.unavailable(wanted);
     if (why_not) fail(ErrorKind::kUnavailable, str("Device '", name, "' is not available: ", *why_not));
     return b;
   }

@@ -125,6 +125,8 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.debug.nan_trace = parse_switch(n, v); }},
     {"RLX_WGPU_NO_F16_SHADOW",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.f16_mirror = !parse_switch(n, v); }},
+    {"RLX_WGPU_NO_HOST_STEPS",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.no_host_steps = parse_switch(n, v); }},
     {"RLX_WGPU_NO_SUBGROUPS",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.subgroups = !parse_switch(n, v); }},
     {"RLX_WGPU_NO_PACKED_BSHD_ATTN", [](CompileOptions& o, std::string_view n,
@@ -135,7 +137,7 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };
 // Read by the tool, the tests and ./dev, not by the library.
-constexpr std::string_view kForeign[] = {"RLX_CACHE", "RLX_FUZZ_SECONDS", "RLX_SEED"};
+constexpr std::string_view kForeign[] = {"RLX_CACHE", "RLX_FUZZ_SECONDS", "RLX_SEED", "RLX_TESTS_WITHOUT_WEBGPU"};
 
 CompileOptions read() {
   CompileOptions options;

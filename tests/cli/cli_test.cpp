@@ -247,6 +247,18 @@ TEST_F(Cli, OpsListsEveryOpAndItsDefaults) {
   EXPECT_EQ((*softmax)["oracle"], "kernel");
 }
 
+// A kernel, a decomposition, a view, a loop on the device: or a reason.
+TEST_F(Cli, TheGpuRunsEveryOpOrSaysWhyNot) {
+  const json all = run_tool("ops --json").json();
+  for (const json& op : all["ops"]) {
+    const std::string how = op["webgpu"];
+    const bool runs = how == "kernel" || how == "decomposition" || how == "leaf" || how == "view" || how == "loop";
+    EXPECT_TRUE(runs || (how.starts_with("host: ") && how != "host: no reason is stated")) << op["name"] << ": " << how;
+  }
+  EXPECT_LE(all["summary"]["webgpu"]["host"], 4);
+  EXPECT_TRUE(contains(run_tool("ops").out, "; on the host, each for a reason: batched_dense_solve, dense_solve, det"));
+}
+
 TEST_F(Cli, TheOracleRunsEveryOp) {
   const ToolResult r = run_tool("ops");
   EXPECT_TRUE(contains(r.out, " 0 missing; the oracle runs 100 % of them.\n")) << r.out.substr(r.out.size() - 200);

@@ -61,11 +61,14 @@ TEST_F(Environment, SwitchesReport) {
   const json list = run_tool("devices --json").json()["devices"];
   if (list[0]["available"] != true) return;  // no adapter
   expect("RLX_WGPU_SCHEDULE=1", "webgpu", "schedule: ");
+  expect("RLX_DISPATCH_REPORT=1", "webgpu", "schedule: ");
+  says(str("RLX_TRACE_PERFETTO=", folder.path("gpu.json")), "webgpu");
+  EXPECT_NE(read_whole_file(folder.path("gpu.json")).find("\"kernel\": \"webgpu/softmax\""), std::string::npos);
   for (const std::string variable :
        {"RLX_WGPU_BOUNDS_CHECKS=1", "RLX_WGPU_FORCE_INPUT_UPLOAD=1", "RLX_BENCH_DISPATCH_ONLY=1",
         "RLX_WGPU_DEBUG_ATTN_ALIAS=1", "RLX_WGPU_MATMUL_F32_ONLY=1", "RLX_WGPU_F16_WEIGHTS=1",
         "RLX_WGPU_NO_F16_SHADOW=1", "RLX_WGPU_NO_PACKED_BSHD_ATTN=1", "RLX_FUSE_ATTN_THRESHOLD=0",
-        "RLX_FK_BATCH_SINGLE_KERNEL=0"})
+        "RLX_FK_BATCH_SINGLE_KERNEL=0", "RLX_WGPU_NO_HOST_STEPS=1", "RLX_TESTS_WITHOUT_WEBGPU=1"})
     EXPECT_EQ(says(variable, "webgpu"), "") << variable;
 }
 
@@ -83,6 +86,19 @@ TEST_F(Environment, BadValuesAreOneSentence) {
   expect("RLX_KERNEL_DISPATCH=fast", "Environment variable RLX_KERNEL_DISPATCH is 'fast', not native or common.");
   expect("RLX_WGPU_DUMP_FLAT=first", "Environment variable RLX_WGPU_DUMP_FLAT is 'first', not a number.");
   expect("RLX_DEVICE=abacus", "There is no device 'abacus'; there are: auto, webgpu, cpu, reference.");
+  const json list = run_tool("devices --json").json()["devices"];
+  if (list[0]["available"] != true) return;  // no adapter
+  std::string known;
+  for (size_t i = 0; i < list[0]["adapters"].size(); ++i)
+    known += str(i == 0 ? "" : ", ", i, " '", list[0]["adapters"][i]["name"].get<std::string>(), "'");
+  const std::string sentence = str("There is no WebGPU adapter 'abacus'; there are: ", known, ".");
+  expect("RLX_DEVICE=webgpu RLX_WEBGPU_ADAPTER=abacus", "Device 'webgpu' is not available: " + sentence);
+  expect("RLX_DEVICE=webgpu:abacus", "Device 'webgpu' is not available: " + sentence);
+  // auto does without, and says so; the list has all of them.
+  const ToolResult by_default = run("RLX_WEBGPU_ADAPTER=abacus", toy + " --device auto --json");
+  EXPECT_EQ(by_default.json()["device"], "cpu");
+  EXPECT_EQ(by_default.err, "rlx: warning: Device 'webgpu' is not used: " + sentence + "\n");
+  EXPECT_EQ(run("RLX_WEBGPU_ADAPTER=abacus", "devices --json").json()["devices"], list);
 }
 
 }  // namespace rlx::test

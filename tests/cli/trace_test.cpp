@@ -53,6 +53,40 @@ TEST(Trace, HasASlicePerPassAndPerStepOfEachRun) {
   }
 }
 
+// By the GPU's clock: steps in their order, none outside its run.
+TEST(Trace, OnAGpuHasStepsWithTheirNamesBytesAndFlops) {
+  if (run_tool("devices --json").json()["devices"][0]["available"] != true) GTEST_SKIP() << "no adapter";
+  const TempFolder folder;
+  const std::string mlp = RLX_SOURCE_DIR "/examples/mlp.rlx";
+  const ToolResult r =
+      run_tool(str("trace ", mlp, " ", folder.path("t.json"), " --dim batch=4 --device webgpu --runs 3"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  const json events = json::parse(read_whole_file(folder.path("t.json")))["traceEvents"];
+  std::vector<json> runs, steps;
+  for (const json& e : events) {
+    if (e["ph"] != "X") continue;
+    if (e["cat"] == "run") runs.push_back(e);
+    if (e["cat"] == "step") steps.push_back(e);
+  }
+  ASSERT_EQ(runs.size(), 3u);
+  ASSERT_EQ(steps.size(), 12u);
+  const char* const names[] = {"layer_norm", "matmul", "matmul", "softmax"};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const json &step = steps[i], &run = runs[i / 4];
+    EXPECT_EQ(step["name"], names[i % 4]);
+    EXPECT_TRUE(step["args"]["kernel"].get<std::string>().starts_with("webgpu/")) << step;
+    EXPECT_GT(step["args"]["bytes"], 0) << step;
+    EXPECT_GT(step["args"]["flops"], 0) << step;
+    const auto begin = [](const json& e) { return e["ts"].get<double>(); };
+    const auto end = [](const json& e) { return e["ts"].get<double>() + e["dur"].get<double>(); };
+    EXPECT_GE(begin(step), begin(run) - 1e-3) << step;
+    EXPECT_LE(end(step), end(run) + 1e-3) << step;
+    if (i % 4 != 0) {
+      EXPECT_GE(begin(step), end(steps[i - 1]) - 1e-3) << step;
+    }
+  }
+}
+
 TEST(Trace, AFileThatCannotBeWrittenIsASentence) {
   const ToolResult r = run_tool(str("trace ", RLX_SOURCE_DIR, "/examples/mlp.rlx /no/such/t.json --dim batch=1"));
   EXPECT_EQ(r.code, 1);

@@ -94,6 +94,12 @@ TEST_F(DeviceOnWebGpu, ASoftwareAdapterIsTakenOnlyWhenAskedFor) {
   m.out(ops::tanh(m.in({3})));
   EXPECT_EQ(compile(m.g, {.device = "auto"}).device(), hardware ? "webgpu" : "cpu");
   EXPECT_EQ(compile(m.g, {.device = "webgpu"}).device(), "webgpu");
+  // Nor does naming one make auto take it.
+  for (size_t i = 0; i < webgpu.adapters.size(); ++i) {
+    CompileOptions options{.device = "auto"};
+    options.webgpu.adapter = str(i);
+    EXPECT_EQ(compile(m.g, options).device(), webgpu.adapters[i].type == "software" ? "cpu" : "webgpu") << i;
+  }
 }
 
 }  // namespace rlx::test

@@ -87,6 +87,31 @@ TEST_F(DiagnosticsOnWebGpu, ScheduleReport) {
   EXPECT_NE(log.text.find("softmax"), std::string::npos) << log.text;
 }
 
+// The report of what runs each op has the schedule's beside it, and steps in loops are in both counts.
+TEST_F(DiagnosticsOnWebGpu, DispatchReportHasTheSchedule) {
+  const Log log;
+  Graph g;
+  const TensorType type{{3, 4}, DType::F32};
+  const auto branch = [&](bool first) {
+    auto b = std::make_shared<Graph>("branch");
+    const Value v = b->input("x", type);
+    b->output(first ? ops::softmax(v) : ops::transpose(ops::reshape(v, {.new_shape = {4, 3}}), {.perm = {1, 0}}), "y");
+    return b;
+  };
+  const Value p = g.input("p", {{}, DType::Bool}), x = g.input("x", type);
+  g.output(ops::if_(Values{p, x}, {.then_branch = branch(true), .else_branch = branch(false)}), "y");
+  CompileOptions options = webgpu_options();
+  options.dispatch_report = true;
+  options.webgpu.min_loop_work = 0;
+  options.skip_passes = {"lower_control_flow"};
+  compile(g, options);
+  EXPECT_NE(log.text.find("dispatch:\n"), log.text.npos) << log.text;
+  EXPECT_NE(log.text.find("schedule: "), log.text.npos) << log.text;
+  EXPECT_NE(log.text.find(" MiB; fft: 0 on the GPU, 0 on the host\n"), log.text.npos) << log.text;
+  EXPECT_NE(log.text.find("  softmax    1\n"), log.text.npos) << log.text;
+  EXPECT_NE(log.text.find("  transpose  1\n"), log.text.npos) << log.text;
+}
+
 TEST_F(DiagnosticsOnWebGpu, TraceFile) {
   const TempFolder folder;
   CompileOptions options = webgpu_options();

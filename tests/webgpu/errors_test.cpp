@@ -1,5 +1,8 @@
 // Whatever fails is an rlx::Error, and the process lives (spec 40, 1).
+#include <algorithm>
+
 #include "backends/webgpu/device.h"
+#include "rlx/custom_op.h"
 #include "rlx/ops.h"
 #include "support/expect_error.h"
 #include "webgpu_test.h"
@@ -26,6 +29,48 @@ TEST_F(ErrorsOnWebGpu, ALostDeviceIsAnErrorAndANewOneIsMade) {
   EXPECT_EQ(again.run(inputs).at("y"), Tensor::f32({3}, {1, 4, 9}));
 }
 
+// A step on the host takes the device away, when what is before it has run and what is behind it has not.
+TEST_F(ErrorsOnWebGpu, ADeviceThatIsLostInARunIsAnErrorWithTheStep) {
+  register_custom_op({"test.lose_device", 1,
+                      [](const InferCall& call, std::span<const uint8_t>) -> Types { return {call.input(0)}; }});
+  bool lose = false;
+  register_custom_kernel("test.lose_device", "reference", [&](const CustomCall& call) {
+    std::ranges::copy(call.inputs[0].values<const float>(), call.outputs[0].values<float>().begin());
+    if (lose) webgpu::Device::open(webgpu_options().webgpu)->destroy();
+  });
+  Graph g;
+  const Value x = g.input("x", {{3}, DType::F32});
+  g.output(ops::tanh(custom_op("test.lose_device", Values{x * x})), "y");
+  const NamedTensors inputs = {{"x", Tensor::f32({3}, {0, 0, 0})}};
+  Executable exe = compile(g, webgpu_options());
+  EXPECT_EQ(exe.run(inputs).at("y"), Tensor::f32({3}, {0, 0, 0}));
+  EXPECT_EQ(exe.stats().device.host_steps, 1);
+  lose = true;
+  EXPECT_ERROR(exe.run(inputs), kUnavailable, "The GPU device is lost");
+  lose = false;
+  EXPECT_ERROR(exe.run(inputs), kUnavailable, "The GPU device is lost");
+  Executable again = compile(g, webgpu_options());
+  lose = true;
+  EXPECT_ERROR(again.run(inputs), kUnavailable, "while running %2 (test_lose_device_host)");
+  lose = false;
+  EXPECT_EQ(compile(g, webgpu_options()).run(inputs).at("y"), Tensor::f32({3}, {0, 0, 0}));
+}
+
+TEST_F(ErrorsOnWebGpu, HostStepsAreErrorsWhereTheyAreNotWanted) {
+  Graph g;
+  const Value x = g.input("x", {{2, 2}, DType::F32});
+  g.output(ops::det(ops::tanh(x)), "y");
+  CompileOptions options = webgpu_options();
+  EXPECT_NO_THROW(compile(g, options));
+  options.webgpu.no_host_steps = true;
+  EXPECT_ERROR(compile(g, options), kUnsupported,
+               "(det of [2, 2] f32 to [] f32), and no_host_steps is set: without it ");
+  Graph wide;
+  wide.output(ops::tanh(wide.input("x", {{5}, DType::F64})), "y");
+  EXPECT_ERROR(compile(wide, options), kUnsupported, "(tanh of [5] f64 to [5] f64)");
+  EXPECT_NO_THROW(compile(squares(), options));
+}
+
 TEST_F(ErrorsOnWebGpu, OneSentenceForWhatIsNotThere) {
   CompileOptions options = webgpu_options();
   options.webgpu.library = "/nowhere/libwebgpu.so";
@@ -36,6 +81,13 @@ TEST_F(ErrorsOnWebGpu, OneSentenceForWhatIsNotThere) {
   EXPECT_ERROR(compile(squares(), options), kUnavailable, "There is no WebGPU adapter 'no such card'; there are: 0 '");
   options.device = "webgpu:99";
   EXPECT_ERROR(compile(squares(), options), kUnavailable, "There is no WebGPU adapter '99'; there are: 0 '");
+  // Said before the compiler starts, which knows no reason either; auto does without.
+  options = webgpu_options();
+  options.webgpu.adapter = "no such card";
+  EXPECT_ERROR(compile(squares(), options), kUnavailable,
+               "Device 'webgpu' is not available: There is no WebGPU adapter 'no such card'; there are: 0 '");
+  options.device = "auto";
+  EXPECT_EQ(compile(squares(), options).device(), "cpu");
 }
 
 TEST_F(ErrorsOnWebGpu, ValuesThatDoNotFitABufferOrABinding) {

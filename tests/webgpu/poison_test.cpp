@@ -1,4 +1,6 @@
 // A kernel that writes outside its result is found out.
+#include <cmath>
+
 #include "backends/webgpu/program.h"
 #include "rlx/ops.h"
 #include "support/expect_error.h"
@@ -72,6 +74,42 @@ TEST_F(PoisonOnWebGpu, ReachesWorkgroupMemory) {
     for (size_t i = 0; i < 4; ++i) results.back().push_back(ready->output(i));
   }
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(results[0][i], results[1][i]) << i;
+}
+
+// Rows with more columns than they have: the last one ends behind the input, where NaN must be.
+TEST_F(PoisonOnWebGpu, ReadsOutsideAnOperandAreNaN) {
+  for (const bool weight : {false, true})
+    for (const bool checks : {true, false}) {
+      CompileOptions options = webgpu_options(true);
+      options.webgpu.bounds_checks = checks;
+      const auto device = webgpu::Device::open(options.webgpu);
+      Graph g;
+      const TensorType type{{3, 8}, DType::F32};
+      const Value one = g.input("one", {{3}, DType::F32}), x = weight ? g.param("x", type) : g.input("x", type);
+      g.output(ops::reduce_sum(x, {.axes = {1}}) + one, "y");
+      g.input("behind", type);  // what would be read without guards
+      options.skip_passes = {"mark_elementwise_regions"};
+      const Manifest manifest = manifest_of(g);
+      for (const bool too_many : {false, true}) {
+        webgpu::Program program = webgpu::lower(g, manifest, {}, *device, options);
+        auto& steps = weight ? program.static_steps : program.steps;
+        auto& sum = std::get<webgpu::Dispatch>(steps[0].work);
+        ASSERT_EQ(sum.params.words[1], 2u);  // columns of four
+        if (too_many) ++sum.params.words[1];
+        const auto ready = webgpu::make_program(std::move(program), device, options);
+        Rng rng(1);
+        const Tensor value = rng.tensor({3, 8});
+        if (weight)
+          ready->set_param(0, value);
+        else
+          ready->set_input(1, value);
+        ready->set_input(0, Tensor(DType::F32, {3}));
+        ready->set_input(weight ? 1 : 2, rng.tensor({3, 8}));
+        ready->run();
+        EXPECT_FALSE(std::isnan(ready->output(0).at(0)));
+        EXPECT_EQ(std::isnan(ready->output(0).at(2)), too_many) << (weight ? "weight" : "input") << ", " << checks;
+      }
+    }
 }
 
 }  // namespace rlx::test

@@ -120,18 +120,39 @@ TEST_F(SteadyRunOnWebGpu, OnlyTheWantedOutputsComeBack) {
   EXPECT_EQ(one.at("z"), all.at("z"));
 }
 
+// One buffer for all readbacks, which grows by doubling, and one for what is tiny.
 TEST_F(SteadyRunOnWebGpu, ATinyOutputHasABufferOfItsOwn) {
   Graph g;
-  const Value x = g.input("x", {{3}, DType::F32});
-  g.output(x * x, "y");
+  const Value x = g.input("x", {{300}, DType::F32});
+  const auto first = [&](int64_t n) { return ops::neg(ops::narrow(x, {.axis = 0, .start = 0, .len = n})); };
+  g.output(first(4), "tiny");
+  g.output(first(5), "five");
+  g.output(first(60), "sixty");
+  g.output(first(65), "more");
+  g.output(first(128), "most");
+  g.output(first(300), "all");
   Executable exe = compile(g, {.device = "webgpu"});
-  EXPECT_EQ(exe.run({{"x", Tensor::f32({3}, {1, 2, 3})}}).at("y"), Tensor::f32({3}, {1, 4, 9}));
-  const DeviceStats before = exe.stats().device;
-  EXPECT_EQ(exe.run({{"x", Tensor::f32({3}, {4, 5, 6})}}).at("y"), Tensor::f32({3}, {16, 25, 36}));
-  const DeviceStats one = exe.stats().device - before;
-  EXPECT_EQ(one.submits, 1);
-  EXPECT_EQ(one.bytes_down, 12);
-  EXPECT_EQ(one.buffers, 0);
+  Rng rng(1);
+  const Tensor in = rng.tensor({300});
+  // Buffers that a run makes, which gives what it should.
+  const auto made = [&](const std::string& output, int64_t n) {
+    const DeviceStats before = exe.stats().device;
+    const Tensor y = exe.run({{"x", in}}, {.outputs = {output}}).at(output);
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(y.at(i), -in.at(i)) << output;
+    const DeviceStats one = exe.stats().device - before;
+    EXPECT_EQ(one.submits, 1) << output;
+    EXPECT_EQ(one.bytes_down, 4 * n) << output;
+    return one.buffers;
+  };
+  EXPECT_EQ(made("five", 5), 1);    // 256 bytes, the common one
+  EXPECT_EQ(made("sixty", 60), 0);  // fits
+  EXPECT_EQ(made("tiny", 4), 1);    // its own
+  EXPECT_EQ(made("more", 65), 1);   // 512 bytes
+  EXPECT_EQ(made("most", 128), 0);
+  EXPECT_EQ(made("all", 300), 1);
+  for (const auto& [output, n] :
+       {std::pair{"five", 5}, {"sixty", 60}, {"tiny", 4}, {"more", 65}, {"most", 128}, {"all", 300}})
+    EXPECT_EQ(made(output, n), 0) << output;
 }
 
 TEST_F(SteadyRunOnWebGpu, SkippedReadbackKeepsOldOutputsAndNewStates) {

@@ -7,6 +7,12 @@ namespace rlx::test {
 
 using TracesOnWebGpu = WebGpu;
 
+static bool has_timestamps() {
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu") return d.adapters.at(0).uses_timestamps;
+  return false;
+}
+
 TEST_F(TracesOnWebGpu, HaveAnEntryPerStep) {
   Graph g;
   const Value x = g.input("x", {{16, 64}, DType::F32}), w = g.param("w", {{64}, DType::F32});
@@ -17,8 +23,11 @@ TEST_F(TracesOnWebGpu, HaveAnEntryPerStep) {
   const Tensor in = rng.tensor({16, 64});
   for (int run = 0; run < 2; ++run) {
     std::vector<StepTrace> trace;
+    const int64_t submits = exe.stats().device.submits;
     const Tensor traced = exe.run({{"x", in}}, {.trace = &trace}).at("y");
     ASSERT_EQ(trace.size(), run == 0 ? 4u : 3u);
+    // By the GPU's clock steps are timed without the host, which else waits for each.
+    EXPECT_EQ(exe.stats().device.submits - submits, has_timestamps() ? 1 : static_cast<int64_t>(trace.size()) + 1);
     for (size_t i = 0; i < trace.size(); ++i) {
       EXPECT_GT(trace[i].begin_ns, 0);
       EXPECT_LE(trace[i].begin_ns, trace[i].end_ns);

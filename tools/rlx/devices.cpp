@@ -39,9 +39,15 @@ void add_devices(CLI::App& app, Work& work) {
           for (const auto& [used, name] :
                {std::pair{a.uses_f16, "f16"}, {a.uses_subgroups, "subgroups"}, {a.uses_timestamps, "timestamps"}})
             if (used) uses += str(uses.empty() ? "" : ", ", name);
+          std::string features;
+          for (const std::string& f : a.features) features += str(features.empty() ? "" : ", ", f);
           rows.push_back({str("  ", d.name, ":", i), str(a.type, ", ", a.driver),
-                          str(a.name, "; buffers to ", a.max_buffer_bytes >> 20, " MiB, bindings to ",
-                              a.max_binding_bytes >> 20, " MiB; uses ", uses.empty() ? "no optional feature" : uses)});
+                          str(a.name, "; uses ", uses.empty() ? "no optional feature" : uses)});
+          rows.push_back({"", "", str("offers ", features.empty() ? "no optional feature" : features)});
+          rows.push_back({"", "",
+                          str("buffers to ", a.max_buffer_bytes >> 20, " MiB, bindings to ", a.max_binding_bytes >> 20,
+                              " MiB, ", a.storage_bindings, " at once; workgroups of ", a.workgroup_threads,
+                              " threads, ", a.workgroup_bytes >> 10, " KiB")});
         }
       }
       out += *json ? dump({{"devices", list}}) : table_text(rows, 0);

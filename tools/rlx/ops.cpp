@@ -112,6 +112,28 @@ Coverage coverage() {
   return c;
 }
 
+// How many ops a GPU runs in each way, by the word in front of a reason; and which on the host.
+struct WebGpuCoverage {
+  std::map<std::string, int64_t> counts;
+  std::string on_host;
+
+  std::string text() const {
+    std::string out = "On webgpu:";
+    for (const auto& [how, n] : counts) out += str(&how == &counts.begin()->first ? " " : ", ", n, " ", how);
+    return out + (on_host.empty() ? "." : str("; on the host, each for a reason: ", on_host, "."));
+  }
+};
+
+WebGpuCoverage webgpu_coverage() {
+  WebGpuCoverage c;
+  for (const OpDef* op : all_ops()) {
+    const std::string how = webgpu::how_it_runs(*op);
+    ++c.counts[how.substr(0, how.find(':'))];
+    if (how.starts_with("host")) c.on_host += str(c.on_host.empty() ? "" : ", ", op->name);
+  }
+  return c;
+}
+
 // "axis=-1, kind=add of add, sub": the choices stand in parentheses behind an enum's default.
 std::string attributes_text(const OpDef& op, bool markdown) {
   std::string out;
@@ -148,7 +170,7 @@ std::string markdown_text() {
       out += str("| `", op->name, "` | ", operands_text(*op), " | ", cell(attributes_text(*op, true)), " | ",
                  oracle_name(*op), " | ", cell(webgpu::how_it_runs(*op)), " | ", cell(op->doc), " |\n");
   }
-  return out + "\n" + coverage().text() + "\n";
+  return out + "\n" + coverage().text() + " " + webgpu_coverage().text() + "\n";
 }
 
 std::string plain_text() {
@@ -162,7 +184,7 @@ std::string plain_text() {
                  attributes.empty() ? std::string() : str("\n    attributes: ", attributes), "\n");
     }
   }
-  return out + coverage().text() + "\n";
+  return out + coverage().text() + "\n" + webgpu_coverage().text() + "\n";
 }
 
 Json ops_json() {
@@ -192,7 +214,8 @@ Json ops_json() {
             {"decompositions", c.counts[2]},
             {"leaves", c.counts[0]},
             {"missing", c.counts[3]},
-            {"percent", c.percent()}}}};
+            {"percent", c.percent()},
+            {"webgpu", webgpu_coverage().counts}}}};
 }
 
 // ONNX ops by domain: each with the opsets from which on another builder reads it.

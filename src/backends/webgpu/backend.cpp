@@ -9,9 +9,8 @@ namespace {
 
 std::optional<std::string> unavailable(const WebGpuOptions& options) {
   try {
-    if (!adapters(options).empty()) return std::nullopt;
-    return "There is no WebGPU adapter: neither Vulkan, Metal nor Direct3D 12 shows one. Install the GPU's driver, or "
-           "Debian's mesa-vulkan-drivers for a software adapter.";
+    choose_adapter(adapters(options), options.adapter);
+    return std::nullopt;
   } catch (const Error& e) {
     return e.message();
   }
@@ -19,9 +18,10 @@ std::optional<std::string> unavailable(const WebGpuOptions& options) {
 
 // A software adapter is slower than the cpu device, so that nobody gets it without asking.
 std::optional<std::string> not_by_default(const WebGpuOptions& options) {
-  for (const AdapterFacts& a : adapters(options))
-    if (!a.software) return std::nullopt;
-  return "The only WebGPU adapter is a software one.";
+  const std::vector<AdapterFacts> list = adapters(options);
+  const AdapterFacts& chosen = list[choose_adapter(list, options.adapter)];
+  if (!chosen.software) return std::nullopt;
+  return str("Its adapter '", chosen.name, "' is a software one.");
 }
 
 bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,

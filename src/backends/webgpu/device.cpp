@@ -178,8 +178,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Which adapter the options mean: an index of the list, a part of a name, or nothing: the first.
-size_t choose(const std::vector<AdapterFacts>& list, const std::string& wanted) {
+}  // namespace
+
+size_t choose_adapter(const std::vector<AdapterFacts>& list, const std::string& wanted) {
   if (list.empty())
     fail(ErrorKind::kUnavailable,
          "There is no WebGPU adapter: neither Vulkan, Metal nor Direct3D 12 shows one. Install the GPU's driver, or "
@@ -195,8 +196,6 @@ size_t choose(const std::vector<AdapterFacts>& list, const std::string& wanted) 
   }
   fail(ErrorKind::kUnavailable, str("There is no WebGPU adapter '", wanted, "'; there are: ", known, "."));
 }
-
-}  // namespace
 
 std::vector<AdapterFacts> adapters(const WebGpuOptions& options) {
   std::vector<AdapterFacts> out;
@@ -234,7 +233,7 @@ std::shared_ptr<Device> Device::open(const WebGpuOptions& options) {
   const std::vector<Found>& found = find_adapters(api);
   std::vector<AdapterFacts> facts;
   for (const Found& f : found) facts.push_back(f.facts);
-  const size_t index = choose(facts, options.adapter);
+  const size_t index = choose_adapter(facts, options.adapter);
   std::shared_ptr<Device>& device = (*open_devices)[{&api, index}];
   if (!device || device->lost()) {
     device.reset(new Device(api, found[index].handle.get(), facts[index]));

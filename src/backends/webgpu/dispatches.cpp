@@ -78,10 +78,17 @@ Dispatches::Window Dispatches::window_of(const Operand& operand) const {
   const Place place = memory_.place(operand.value);
   RLX_ASSERT(place.buffer >= 0);
   const auto bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
+  const uint64_t begin = place.offset / limits_.binding_alignment * limits_.binding_alignment;
   uint64_t end = round_up(place.offset + std::max<uint64_t>(bytes, 16), 16);
-  // A write behind the slot must reach the guard to be found out.
-  if (options_.poison && operand.write) end = memory_.guard_begin(operand.value) + kGuardBytes;
-  return {place.buffer, place.offset / limits_.binding_alignment * limits_.binding_alignment, end};
+  // A write behind the slot must reach the guard, and a read the NaN in it, to be found out: checked WGSL would give
+  // the last element instead. A part of a value that is read ends inside it, or fills the binding.
+  if (options_.poison) {
+    const uint64_t guard = memory_.guard_begin(operand.value);
+    const bool is_end = round_up(place.offset + bytes, 16) == guard;
+    if (operand.write || (is_end && guard + kGuardBytes - begin <= limits_.max_binding_bytes))
+      end = guard + kGuardBytes;
+  }
+  return {place.buffer, begin, end};
 }
 
 // Which operands must share a binding: a buffer that is written may not be bound twice over the same bytes, and is

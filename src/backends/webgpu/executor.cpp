@@ -39,6 +39,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   for (size_t v = 0; v < program_.values.size(); ++v)
     if (program_.values[v].source == Source::kInput)
       inputs_[static_cast<size_t>(program_.values[v].index)].value = static_cast<int32_t>(v);
+  if (options_.poison) poison_buffers();
   find_host_roots();
   for (Step& s : program_.static_steps) static_ready_.push_back(ready(s));
   for (const int32_t s : plan_.order) ready_.push_back(ready(program_.steps[static_cast<size_t>(s)]));
@@ -55,9 +56,9 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
     host_states_.push_back(v < 0 || !on_device(v) ? zeros : Tensor());
   }
   if (sibling) take_weights(*sibling);
-  if (options_.poison) make_poison();
+  if (options_.poison) make_guards();
   device_->check("preparing the program");
-  if (options_.webgpu.schedule_report && !nested_) {
+  if ((options_.webgpu.schedule_report || options_.dispatch_report) && !nested_) {
     plan_end_copies();
     log(LogLevel::kReport, schedule_text());
   }
@@ -90,19 +91,27 @@ std::string WebGpuProgram::attention_alias_text() const {
   return out;
 }
 
-std::string WebGpuProgram::schedule_text() const {
-  std::map<std::string, int64_t> counts;
-  int64_t host = 0;
+// By name, those of loops included.
+void WebGpuProgram::count_steps(std::map<std::string, int64_t>& counts, int64_t& steps, int64_t& host) const {
   for (const Step& s : program_.steps) {
     ++counts[s.name];
+    ++steps;
     host += std::holds_alternative<HostCall>(s.work) ? 1 : 0;
   }
+  for (const ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->count_steps(counts, steps, host);
+}
+
+std::string WebGpuProgram::schedule_text() const {
+  std::map<std::string, int64_t> counts;
+  int64_t steps = 0, host = 0;
+  count_steps(counts, steps, host);
   // New states that could not be computed in their place.
   for (const EndCopy& c : end_copies_) counts["buffer_copy"] += c.through_host ? 0 : 1;
   const auto mib = [](int64_t bytes) { return std::round(static_cast<double>(bytes) / (1 << 20) * 1000) / 1000; };
   std::string out =
-      str("schedule: ", program_.steps.size(), " steps, ", host, " on the host, ", program_.static_steps.size(),
-          " once; arena ", mib(plan_.arena_bytes), " MiB, inputs, outputs and states ", mib(plan_.persistent_bytes),
+      str("schedule: ", steps, " steps, ", host, " on the host, ", program_.static_steps.size(), " once; arena ",
+          mib(plan_.arena_bytes), " MiB, inputs, outputs and states ", mib(plan_.persistent_bytes),
           " MiB; fft: ", counts["fft_gpu"], " on the GPU, ", counts["fft_host"], " on the host\n");
   std::erase_if(counts, [](const auto& c) { return c.second == 0; });
   std::vector<std::vector<std::string>> rows = {{"step", "count"}};
@@ -113,6 +122,8 @@ std::string WebGpuProgram::schedule_text() const {
 WebGpuProgram::ReadyStep WebGpuProgram::ready(Step& step) {
   ReadyStep r{.step = &step};
   if (const auto* d = std::get_if<Dispatch>(&step.work)) r.dispatch = static_cast<int64_t>(dispatches_.add(step, *d));
+  if (const auto* h = std::get_if<HostCall>(&step.work); h != nullptr && options_.webgpu.no_host_steps)
+    refuse_host_step(step, *h);
   if (const auto* loop = std::get_if<Loop>(&step.work)) {
     r.loop = static_cast<int64_t>(loops_.size());
     loops_.push_back({.loop = loop});
@@ -125,6 +136,20 @@ WebGpuProgram::ReadyStep WebGpuProgram::ready(Step& step) {
     loops_.back().nothing.assign(outputs, false);
   }
   return r;
+}
+
+void WebGpuProgram::refuse_host_step(const Step& step, const HostCall& call) const {
+  const auto types = [&](const std::vector<int32_t>& values) {
+    std::string out;
+    for (const int32_t v : values)
+      if (v >= 0) out += str(out.empty() ? "" : ", ", value(v).type);
+    return out;
+  };
+  fail(ErrorKind::kUnsupported,
+       str("No kernel of the GPU runs ", step.node, " (", step.op->name, " of ", types(call.inputs), " to ",
+           types(call.outputs), ")", step.origin.empty() ? "" : str(", from '", step.origin, "'"),
+           ", and no_host_steps is set: without it ", call.kernel,
+           " runs it on the host, and the cpu device runs all."));
 }
 
 DeviceStats WebGpuProgram::device_stats() const {

@@ -2,6 +2,7 @@
 // the runtime asks, run.cpp a run, active_extent.cpp which steps an extent cuts.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -73,11 +74,13 @@ class WebGpuProgram : public DeviceProgram {
   int64_t elements(int32_t v) const { return value(v).type.shape.num_elements(); }
   int32_t root(int32_t v) const { return plan::root_of(program_.problem, v).value; }
   StepInfo describe(const Step& step) const;
+  void count_steps(std::map<std::string, int64_t>& counts, int64_t& steps, int64_t& host) const;
   std::string schedule_text() const;
   std::string attention_alias_text() const;
 
   // executor.cpp
   ReadyStep ready(Step& step);
+  [[noreturn]] void refuse_host_step(const Step& step, const HostCall& call) const;
   void find_host_roots();
   bool is_on_host(int32_t v) const;
   Tensor host_tensor(int32_t v) const;
@@ -116,7 +119,9 @@ class WebGpuProgram : public DeviceProgram {
   bool is_used(int32_t v) const;
 
   // poison.cpp
-  void make_poison();
+  void poison_buffers();
+  void poison_buffer(int32_t index);
+  void make_guards();
   void poison_arena();
   void poison_dead(size_t step);
   void poison_workgroups();

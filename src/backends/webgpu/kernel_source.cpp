@@ -126,6 +126,15 @@ std::string replace_word(const std::string& text, std::string_view from, std::st
   return out;
 }
 
+// round_f16 is not f16, which a device may not have.
+bool has_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+  }
+  return false;
+}
+
 // The aliases' meanings put in for their names: "vec4<T>" is "vec4<f16>".
 std::string resolve_type(std::string type, const std::string& text) {
   for_lines(text, [&](std::string_view line) {
@@ -231,7 +240,7 @@ std::string specialize(const KernelFacts& facts, std::span<const BindingUse> use
       out = replace_word(out, facts.bindings[i].name, facts.bindings[static_cast<size_t>(uses[i].shares)].name,
                          Where::kBinding);
   // Directives stand first; that of subgroups depends on the library (Device::pipeline).
-  if (out.find("f16") != out.npos) out = "enable f16;\n" + out;
+  if (has_word(out, "f16")) out = "enable f16;\n" + out;
   return out;
 }
 

@@ -95,7 +95,7 @@ std::optional<Loop> lower_loop(const Node& node, const Device& device, const Com
   }
   double work = 0;
   for (const Graph& g : regions) work = std::max(work, work_of(g));
-  if (work < static_cast<double>(options.webgpu.min_loop_work)) return std::nullopt;
+  if (work < static_cast<double>(options.webgpu.min_loop_work) && !options.webgpu.no_host_steps) return std::nullopt;
   for (const Graph& g : regions) {
     try {
       loop.regions.push_back(std::make_shared<Program>(lower(g, manifest_of(g), {}, device, options, true)));

@@ -41,6 +41,7 @@ class Memory {
   const std::vector<int32_t>& arena() const { return arena_; }  // pages
   uint64_t buffer_bytes(int32_t index) const { return sizes_[static_cast<size_t>(index)]; }
   int64_t count() const { return own_buffers_; }
+  int32_t first_own() const { return static_cast<int32_t>(buffers_.size()) - static_cast<int32_t>(own_buffers_); }
   bool is_taken_over(int32_t value) const { return taken_[static_cast<size_t>(value)]; }
   bool same_place(int32_t value, const Memory& other, int32_t other_value) const {
     return buffer_of(value) == other.buffer_of(other_value) && place(value).offset == other.place(other_value).offset;
@@ -68,7 +69,7 @@ class Memory {
   const Program& program_;
   uint64_t alignment_, guard_;
   std::vector<std::shared_ptr<Buffer>> buffers_;
-  int64_t own_buffers_ = 0;  // the others are a sibling's
+  int64_t own_buffers_ = 0;  // the last ones; those before them are a sibling's
   std::vector<bool> taken_;  // by value
   std::vector<uint64_t> sizes_;
   std::vector<Place> places_;  // by value

@@ -1,5 +1,5 @@
-// CompileOptions::poison: NaN in memory that holds nothing, in workgroup memory before every kernel, and bytes behind
-// every slot that must stay as they are (spec 20, 2.5, M8).
+// CompileOptions::poison: NaN in memory that holds nothing, behind inputs and weights too, and in workgroup memory before
+// every kernel; and bytes behind every slot that must stay as they are (spec 20, 2.5, M8).
 #include <algorithm>
 
 #include "backends/webgpu/executor.h"
@@ -9,13 +9,32 @@ namespace rlx::webgpu {
 namespace {
 
 constexpr uint64_t kPoisonBytes = uint64_t{1} << 20;
+// NaN as f32 and as f16, and no index of anything. What arithmetic makes of it is not a guard's bytes: those are behind
+// it in the buffer.
+constexpr uint32_t kPoison = 0x7FFF7FFF;
+constexpr std::byte kGuard{0xFF};
 
 }  // namespace
 
-void WebGpuProgram::make_poison() {
-  const std::vector<std::byte> pattern(kPoisonBytes, std::byte{0xFF});
-  poison_ = device_->make_buffer(kPoisonBytes, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "poison");
-  api_.QueueWriteBuffer(device_->queue(), poison_.get(), 0, pattern.data(), pattern.size());
+// Before anything is uploaded.
+void WebGpuProgram::poison_buffers() {
+  const std::vector<uint32_t> poison(kPoisonBytes / 4, kPoison);
+  const std::vector<std::byte> guard(kGuardBytes, kGuard);
+  poison_ =
+      device_->make_buffer(kPoisonBytes + kGuardBytes, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "poison");
+  api_.QueueWriteBuffer(device_->queue(), poison_.get(), 0, poison.data(), kPoisonBytes);
+  api_.QueueWriteBuffer(device_->queue(), poison_.get(), kPoisonBytes, guard.data(), kGuardBytes);
+  for (int64_t i = 0; i < memory_.count(); ++i) poison_buffer(memory_.first_own() + static_cast<int32_t>(i));
+  submit();
+}
+
+void WebGpuProgram::poison_buffer(int32_t index) {
+  for (uint64_t at = 0; at < memory_.buffer_bytes(index); at += kPoisonBytes)
+    commands_.copy(poison_.get(), 0, memory_.buffer(index), at,
+                   std::min(kPoisonBytes, memory_.buffer_bytes(index) - at));
+}
+
+void WebGpuProgram::make_guards() {
   uint64_t writes = 0;
   for (const auto* steps : {&static_ready_, &ready_})
     for (const ReadyStep& r : *steps)
@@ -43,10 +62,7 @@ void WebGpuProgram::make_poison() {
 }
 
 void WebGpuProgram::poison_arena() {
-  for (const int32_t page : memory_.arena())
-    for (uint64_t at = 0; at < memory_.buffer_bytes(page); at += kPoisonBytes)
-      commands_.copy(poison_.get(), 0, memory_.buffer(page), at,
-                     std::min(kPoisonBytes, memory_.buffer_bytes(page) - at));
+  for (const int32_t page : memory_.arena()) poison_buffer(page);
 }
 
 void WebGpuProgram::poison_dead(size_t step) {
@@ -67,7 +83,8 @@ void WebGpuProgram::poison_workgroups() {
 void WebGpuProgram::guard(const ReadyStep& r) {
   for (const Operand& o : std::get<Dispatch>(r.step->work).operands)
     if (o.write && elements(o.value) > 0)
-      commands_.copy(poison_.get(), 0, memory_.buffer_of(o.value), memory_.guard_begin(o.value), kGuardBytes);
+      commands_.copy(poison_.get(), kPoisonBytes, memory_.buffer_of(o.value), memory_.guard_begin(o.value),
+                     kGuardBytes);
 }
 
 void WebGpuProgram::collect_guards(const ReadyStep& r) {
@@ -75,6 +92,7 @@ void WebGpuProgram::collect_guards(const ReadyStep& r) {
     if (!o.write || elements(o.value) == 0) continue;
     commands_.copy(memory_.buffer_of(o.value), memory_.guard_begin(o.value), guards_.get(),
                    guarded_.size() * kGuardBytes, kGuardBytes);
+    commands_.copy(poison_.get(), 0, memory_.buffer_of(o.value), memory_.guard_begin(o.value), kGuardBytes);
     guarded_.push_back({r.step, o.value});
   }
 }
@@ -83,7 +101,7 @@ void WebGpuProgram::check_guards() {
   const std::byte* bytes = readback_.data(static_cast<size_t>(guards_item_));
   for (size_t i = 0; i < guarded_.size(); ++i)
     for (uint64_t b = 0; b < kGuardBytes; ++b) {
-      if (bytes[i * kGuardBytes + b] == std::byte{0xFF}) continue;
+      if (bytes[i * kGuardBytes + b] == kGuard) continue;
       const GuardedWrite& w = guarded_[i];
       fail(ErrorKind::kInternal, str("Kernel '", std::get<Dispatch>(w.step->work).kernel.kernel, "' of ", w.step->node,
                                      " (", w.step->name, ") writes outside its result ", value(w.value).label, " (",
