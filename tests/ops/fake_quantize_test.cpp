@@ -93,6 +93,9 @@ OP_CASES(fake_quantize_lsq_backward) {
   add({Tensor::f32({2, 2}, {0.3, 0.76, -9, 3.6}), Tensor::f32({2}, {0.5, 1}), Tensor::f32({2, 2}, {1, 10, 100, 1000})},
       {.bits = 4, .axis = 0})
       .expect({Tensor::f32({2, 2}, {1, 10, 0, 1000}), Tensor::f32({2}, {0.4 + 4.8, -700 + 400})}, kTranscendental);
+  add({Tensor::f32({4}, {1, 9, -9, 2}), Tensor::f32({1}, {1}), Tensor::f32({4}, {INFINITY, INFINITY, NAN, NAN})},
+      {.bits = 4})
+      .expect({Tensor::f32({4}, {INFINITY, 0, 0, NAN}), Tensor::f32({1}, {NAN})}, kExact);
   // Where nothing changes its grid point, central differences of the forward see s * round(x / s) with round constant:
   // the gradient of the scale without the straight-through term -x/s.
   add({random({3, 4}, DType::F64), random({1}, 0.2, 0.3, DType::F64), random({3, 4}, DType::F64)}, {.bits = 4})
