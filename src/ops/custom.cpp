@@ -1,5 +1,6 @@
 #include "rlx/ops/custom.h"
 
+#include "ops/custom_attrs.h"
 #include "ops/infer.h"
 #include "rlx/custom_op.h"
 
@@ -13,16 +14,24 @@ static Types infer(const InferCall& call) {
           attrs.name, "' is not ", op->num_inputs, ".");
   require(attrs.num_inputs == op->num_inputs, "Attribute num_inputs (", attrs.num_inputs, ") of custom op '",
           attrs.name, "' is not ", op->num_inputs, ".");
-  if (attrs.out_dtype) return TensorType{Shape(attrs.out_shape), *attrs.out_dtype};
-  require(attrs.out_shape.empty(), "Attribute out_shape (", attrs.out_shape, ") comes without out_dtype.");
+  require(attrs.out_dtype || attrs.out_shape.empty(), "Attribute out_shape (", attrs.out_shape,
+          ") comes without out_dtype.");
+  if (attrs.out_dtype && !is_built_in(*op)) return TensorType{Shape(attrs.out_shape), *attrs.out_dtype};
+  Types types;
   try {
-    Types types = op->infer(call, attrs.attrs.data);
+    types = op->infer(call, attrs.attrs.data);
     require(!types.empty(), "The type rule gives no result.");
-    return types;
   } catch (Error& e) {
     e.add_context(str("asking the type rule of custom op '", attrs.name, "'"));
     throw;
   }
+  // The built-in kernels write what their rule says, whatever a node declares.
+  if (attrs.out_dtype) {
+    const TensorType declared{Shape(attrs.out_shape), *attrs.out_dtype};
+    require(declared == types[0], "The declared result (", declared, ") of custom op '", attrs.name, "' is not ",
+            types[0], ".");
+  }
+  return types;
 }
 
 constinit const Op<CustomAttrs> custom{{.name = "custom",

@@ -1,4 +1,4 @@
-// The attribute bytes of the built-in custom ops (spec 10, 4.20), little-endian.
+// The built-in custom ops (spec 10, 4.20): which they are, and their attribute bytes, little-endian.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,9 @@
 #include "rlx/error.h"
 
 namespace rlx {
+
+struct CustomOp;
+bool is_built_in(const CustomOp& op);  // false where somebody has registered another of its name
 
 inline uint32_t custom_u32(std::span<const uint8_t> bytes, size_t index) {
   const uint8_t* p = bytes.data() + 4 * index;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -108,6 +109,12 @@ std::shared_ptr<const CustomOp> find_custom_op(std::string_view name) {
   const std::shared_lock lock(registry().mutex);
   const auto it = registry().ops.find(name);
   return it == registry().ops.end() ? nullptr : it->second;
+}
+
+bool is_built_in(const CustomOp& op) {
+  const auto* rule = op.infer.target<Types (*)(const InferCall&, std::span<const uint8_t>)>();
+  return rule && std::any_of(std::begin(kBuiltIns), std::end(kBuiltIns),
+                             [&](const BuiltIn& b) { return b.name == op.name && b.infer == *rule; });
 }
 
 void register_custom_kernel(std::string_view op, std::string_view backend, CustomKernel kernel) {

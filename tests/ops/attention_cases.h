@@ -192,6 +192,16 @@ inline std::vector<AttentionProblem> large_attention_problems() {
       {1, 2, 2, 150, {.num_heads = 4, .head_dim = 16, .mask_kind = M::kBias}, {1, 4, 2, 150}},
       {1, 2, 2, 150, {.num_heads = 4, .head_dim = 16, .mask_kind = M::kCustom}, {1, 150}},
       {64, 8, 1, 300, {.num_heads = 8, .head_dim = 16}},  // a part has more keys than a block
+      {1, 2, 1, 90, {.num_heads = 4, .head_dim = 128}},
+      {1, 1, 3, 90, {.num_heads = 4, .head_dim = 96, .mask_kind = M::kCausal}},
+      // Blocks of 32 rows, of heads of every width; heads that a workgroup has a part of.
+      {1, 2, 20, 50, {.num_heads = 2, .head_dim = 20}},
+      {1, 1, 24, 50, {.num_heads = 1, .head_dim = 40, .mask_kind = M::kSlidingWindow, .window = 9}},
+      {1, 1, 10, 40, {.num_heads = 2, .head_dim = 72, .layout = L::kBshd}},
+      {1, 1, 20, 40, {.num_heads = 1, .head_dim = 130}},
+      {1, 1, 18, 40, {.num_heads = 1, .head_dim = 256, .mask_kind = M::kCausal}},
+      {1, 1, 3, 300, {.num_heads = 1, .head_dim = 300}},
+      {1, 1, 70, 33, {.num_heads = 1, .head_dim = 301}},
   };
   for (const L layout : {L::kBhsd, L::kBshd, L::kBsf})
     for (const int64_t queries : {2, 70}) {

@@ -235,6 +235,9 @@ OP_CASES(attention_backward) {
     forward.erase(forward.begin() + 3);
     for (const Tensor& t : run_op(ops::attention, forward, p.attrs)) saved.push_back(t);
     add(saved, p.attrs);
+    // Halves by fours, and of a bias: its own and broadcast.
+    if (p.attrs.head_dim % 4 == 0 && (p.attrs.mask_kind == M::kBias || p.attrs.layout == L::kBhsd))
+      add(p.operands(rng, DType::F16, true), p.attrs);
   }
   // The gradient of an empty sequence of keys or queries.
   add({ones, Tensor(DType::F32, {1, 1, 0, 1}), Tensor(DType::F32, {1, 1, 0, 1}), ones}, {.num_heads = 1, .head_dim = 1})

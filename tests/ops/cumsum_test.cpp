@@ -61,6 +61,11 @@ OP_CASES(cumsum) {
   const C z[] = {{1, 2}, {3, -1}}, sums[] = {{1, 2}, {4, 1}};
   add({Tensor::of<C>(DType::C64, {2}, z)}).expect({Tensor::of<C>(DType::C64, {2}, sums)}, kExact);
   for (const DType d : {DType::F16, DType::BF16, DType::U8, DType::I64}) add({random({3, 9}, d)});
+  for (const DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::U32})  // sums that wrap, in chunks too
+    for (const bool reverse : {false, true}) {
+      add({integers({3, 9000}, 0, 100, d)}, {.exclusive = reverse, .reverse = reverse});
+      add({integers({2, 700, 3}, 0, 100, d)}, {.axis = 1, .reverse = reverse});
+    }
   of_many_sizes(*this);
   add({Tensor(DType::F32, {2, 0})}).expect({Tensor(DType::F32, {2, 0})});
   add_error({x}, {.axis = 2}, "Axis (2) is out of range");
@@ -92,6 +97,9 @@ OP_CASES(cumprod) {
   const C z[] = {{1, 2}, {3, -1}}, p[] = {{1, 2}, {5, 5}};
   add({Tensor::of<C>(DType::C64, {2}, z)}).expect({Tensor::of<C>(DType::C64, {2}, p)}, kExact);
   for (const DType d : {DType::F16, DType::BF16, DType::U8, DType::I64}) add({random({3, 9}, d)});
+  for (const DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::U32, DType::I32})
+    for (const bool reverse : {false, true})
+      add({integers({3, 300}, 1, 5, d)}, {.exclusive = true, .reverse = reverse});
   add({Tensor(DType::F32, {2, 0})}).expect({Tensor(DType::F32, {2, 0})});
   add_error({x}, {.axis = 2}, "Axis (2) is out of range");
   add_error({random({2}, DType::Bool)}, {}, "has no arithmetic");

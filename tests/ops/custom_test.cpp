@@ -130,6 +130,12 @@ OP_CASES(custom) {
   add_error({distances, random({2, 2})}, backward, "Rows of pairwise and gradient");
   add_error({distances}, {.name = "umap.knn", .num_inputs = 1, .attrs = u32s({1}), .out_shape = {3, 2}},
             "without out_dtype");
+  const ops::CustomAttrs scalar{
+      .name = kGate, .num_inputs = 2, .attrs = gate(2, 1, 2, 1, 4), .out_dtype = DType::F32, .out_shape = {}};
+  add_error({sig, route}, scalar, "The declared result ([] f32) of custom op 'llada2.group_limited_gate' is not [");
+  add_error({random({3})},
+            {.name = "umap.knn", .num_inputs = 1, .attrs = u32s({1}), .out_dtype = DType::F32, .out_shape = {3, 2}},
+            "Operand pairwise");
 }
 
 TEST(CustomOps, AreBuiltByNameAndRunTheRegisteredKernel) {

@@ -142,8 +142,8 @@ OP_CASES(dequant_matmul) {
        {Scheme::kInt8, Scheme::kInt8Asym, Scheme::kInt4, Scheme::kFp8E4m3, Scheme::kFp8E5m2, Scheme::kNvfp4})
     for (const auto& [m, k, n, block] :
          {std::tuple{1, 96, 37, 32}, std::tuple{3, 75, 16, 64}, std::tuple{8, 64, 70, 96}, std::tuple{70, 132, 67, 128},
-          std::tuple{3, 70, 5, 7}, std::tuple{1, 75, 133, 32}, std::tuple{1, 70, 1100, 32},
-          std::tuple{4, 37, 4130, 32}}) {
+          std::tuple{3, 70, 5, 7}, std::tuple{1, 75, 133, 32}, std::tuple{1, 70, 1100, 32}, std::tuple{4, 37, 4130, 32},
+          std::tuple{9, 37, 66, 16}, std::tuple{67, 35, 6, 8}}) {
       const bool one_byte = scheme == Scheme::kFp8E4m3 || scheme == Scheme::kFp8E5m2, half = scheme == Scheme::kNvfp4;
       const int64_t blocks = (k + block - 1) / block;
       const Tensor w = info(scheme).code_bits == 8 ? packed(rng, {k, n}) : packed(rng, {weight_bytes(scheme, k, n)});

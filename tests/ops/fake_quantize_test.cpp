@@ -7,6 +7,13 @@ namespace rlx::test {
 using ops::ScaleMode;
 using ops::Ste;
 
+// Multiples of 1/4, whose quotients by powers of two every device has exactly: none is pushed over a tie.
+static Tensor quarters(CaseBuilderBase& cases, std::vector<int64_t> sizes, DType dtype) {
+  std::vector<double> values = cases.integers(sizes, -40, 40).to_doubles();
+  for (double& v : values) v /= 4;
+  return Tensor::from_doubles(dtype, std::move(sizes), values);
+}
+
 OP_CASES(fake_quantize) {
   // bits 4: q_max 7, the largest magnitude 14 gives a scale of 2; ties to even.
   add({Tensor::f32({6}, {14, -14, 1, 3, 5.1, -7})}, {.bits = 4})
@@ -43,6 +50,17 @@ OP_CASES(fake_quantize) {
                 }
             }
           });
+  // Channels of several parts, in every dtype of x and of the state.
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    add({quarters(*this, {2, 17000}, dtype)}, {.bits = 2, .axis = 0});
+    add({quarters(*this, {9000, 2}, dtype)}, {.bits = 2, .axis = 1});
+    for (const DType state : {DType::F32, DType::F16, DType::BF16}) {
+      add({quarters(*this, {3, 70, 5}, dtype), Tensor::f32({70}, std::vector<float>(70, 0.5f)).cast(state)},
+          {.bits = 8, .axis = 1, .scale_mode = ScaleMode::kFixed});
+      add({quarters(*this, {3, 2, 5}, dtype), Tensor::f32({2}, {0, 1}).cast(state)},
+          {.bits = 2, .axis = 1, .scale_mode = ScaleMode::kEma, .decay = 0.5});
+    }
+  }
   add({Tensor(DType::F32, {0}), Tensor::f32({1}, {2})}, {.scale_mode = ScaleMode::kEma, .decay = 0.5})
       .expect({Tensor(DType::F32, {0}), Tensor::f32({1}, {1})});
   add_error({random({2})}, {.bits = 3}, "Attribute bits (3) is not 8, 4 or 2");
@@ -63,6 +81,9 @@ OP_CASES(fake_quantize_lsq) {
       .check([](const Tensors& in, const Tensors& out) {
         EXPECT_EQ(out[0], run(ops::fake_quantize, in, {.bits = 4, .axis = 1, .scale_mode = ScaleMode::kFixed})[0]);
       });
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
+    for (const DType scale : {DType::F32, DType::F16, DType::BF16})
+      add({quarters(*this, {7, 3, 60}, dtype), Tensor::f32({3}, {0.25, 0.5, 2}).cast(scale)}, {.bits = 4, .axis = -2});
   add_error({random({2}), random({2})}, {}, "Scale shape ([2]) is not [1]");
   add_error({random({2}), random({1})}, {.bits = 16}, "Attribute bits (16)");
 }
@@ -72,6 +93,9 @@ OP_CASES(fake_quantize_lsq_backward) {
   add({Tensor::f32({2, 2}, {0.3, 0.76, -9, 3.6}), Tensor::f32({2}, {0.5, 1}), Tensor::f32({2, 2}, {1, 10, 100, 1000})},
       {.bits = 4, .axis = 0})
       .expect({Tensor::f32({2, 2}, {1, 10, 0, 1000}), Tensor::f32({2}, {0.4 + 4.8, -700 + 400})}, kTranscendental);
+  add({Tensor::f32({4}, {1, 9, -9, 2}), Tensor::f32({1}, {1}), Tensor::f32({4}, {INFINITY, INFINITY, NAN, NAN})},
+      {.bits = 4})
+      .expect({Tensor::f32({4}, {INFINITY, 0, 0, NAN}), Tensor::f32({1}, {NAN})}, kExact);
   // Where nothing changes its grid point, central differences of the forward see s * round(x / s) with round constant:
   // the gradient of the scale without the straight-through term -x/s.
   add({random({3, 4}, DType::F64), random({1}, 0.2, 0.3, DType::F64), random({3, 4}, DType::F64)}, {.bits = 4})
@@ -89,6 +113,12 @@ OP_CASES(fake_quantize_lsq_backward) {
             },
             in[1], in[2], slope, 1e-6, 1e-7));
       });
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    for (const DType scale : {DType::F32, DType::F16, DType::BF16})
+      add({quarters(*this, {7, 3, 60}, dtype), Tensor::f32({3}, {0.25, 0.5, 2}).cast(scale), random({7, 3, 60}, dtype)},
+          {.bits = 4, .axis = 1});
+    add({quarters(*this, {20001}, dtype), Tensor::f32({1}, {0.5}).cast(dtype), random({20001}, dtype)}, {.bits = 4});
+  }
   add_error({random({2}), random({1}), random({3})}, {}, "Gradient shape ([3]) is not [2]");
   add_error({random({2}), random({1}), random({2}, DType::F64)}, {}, "Operand dtypes (f32, f64) differ");
 }
@@ -111,7 +141,11 @@ OP_CASES(fake_quantize_backward) {
     const Tensor g = random({64});
     add({random({64}), g}, {.ste = Ste::kClippedIdentity}).expect({g}, kExact);
   }
-  add({random({4}, DType::F16), random({4}, DType::F16)}, {.ste = Ste::kTanh});
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
+    for (const Ste ste : {Ste::kIdentity, Ste::kClippedIdentity, Ste::kTanh, Ste::kHardTanh}) {
+      add({random({3, 9000}, dtype), random({3, 9000}, dtype)}, {.bits = 4, .axis = 0, .ste = ste});
+      add({random({3, 5, 7}, dtype), random({3, 5, 7}, dtype)}, {.axis = -2, .ste = ste});
+    }
   add_error({random({2}), random({3})}, {}, "Gradient shape ([3]) is not [2]");
   add_error({random({2}), random({2})}, {.bits = 1}, "Attribute bits (1)");
   add_error({random({2}), random({2})}, {.axis = -2}, "Axis (-2) is out of range");

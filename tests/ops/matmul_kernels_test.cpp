@@ -18,15 +18,16 @@ bool have_gpu() {
 }
 
 // On the GPU as a test of the kernel named runs it: bounds checked, poisoned; or as users do.
-void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, Tolerance tolerance) {
-  CompileOptions checked{.device = "webgpu", .verify_plan = true, .poison = true};
+void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, Tolerance tolerance,
+                 int64_t max_groups_per_row = 0) {
+  CompileOptions checked{.device = "webgpu", .verify_plan = true, .poison = true}, trusted{.device = "webgpu"};
   checked.webgpu.bounds_checks = true;
+  checked.webgpu.max_groups_per_row = trusted.webgpu.max_groups_per_row = max_groups_per_row;
   const Tensors expected = run_op(op, inputs, attrs);
   for (const bool weights : {false, true}) {
     SCOPED_TRACE(weights ? "trusted, operands are weights" : "bounds checked");
     try {
-      const Tensors actual = run_op_on(weights ? CompileOptions{.device = "webgpu"} : checked, op, inputs, attrs,
-                                       weights ? ~uint64_t{1} : 0);
+      const Tensors actual = run_op_on(weights ? trusted : checked, op, inputs, attrs, weights ? ~uint64_t{1} : 0);
       ASSERT_EQ(actual.size(), expected.size());
       for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(near(actual[i], expected[i], tolerance)) << "result " << i;
     } catch (const Error& e) {
@@ -52,6 +53,30 @@ TEST(MatmulKernels, EveryRowOnSizesBesideItsTile) {
                   Attrs(NoAttrs{}), kAccumulation);
     }
   }
+}
+
+// Columns whose tiles do not fit an axis of the grid: 65,535 of a GPU, three here.
+TEST(MatmulKernels, MoreTilesOfColumnsThanAGridHasPlaces) {
+  if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
+  Rng rng(9);
+  for (const auto& v : webgpu::matmul_variants()) {
+    SCOPED_TRACE(v.name);
+    const int64_t m = v.tm == 0 ? 11 : v.tm + 2, n = v.tn == 0 ? 530 : 4 * v.tn + 6;
+    const ForceMatmul force(v.name);
+    const Tensor w = rng.tensor({7, n}, DType::F32);
+    expect_same(ops::matmul, {rng.tensor({m, 7}, DType::F32), w}, Attrs(NoAttrs{}), kAccumulation, 3);
+    if (v.name != "matmul_gemv" && v.name != "matmul_16x64") continue;  // all tiles are of one text
+    expect_same(ops::matmul, {rng.tensor({3, m, 7}, DType::F32), rng.tensor({3, 7, n}, DType::F32)}, Attrs(NoAttrs{}),
+                kAccumulation, 3);
+    expect_same(ops::fused_matmul_split, {rng.tensor({m, 7}, DType::F32), w, rng.tensor({n}, DType::F32)},
+                Attrs(ops::FusedMatmulSplitAttrs{.widths = {n - 20, 20}}), kAccumulation, 3);
+    expect_same(
+        ops::grouped_matmul,
+        {rng.tensor({40, 7}, DType::F32), rng.tensor({2, 7, n}, DType::F32), rng.integers({40}, 0, 1, DType::I32)},
+        Attrs(NoAttrs{}), kAccumulation, 3);
+  }
+  expect_same(ops::matmul, {rng.integers({2, 18, 7}, -9, 9, DType::I32), rng.integers({2, 7, 70}, -9, 9, DType::I32)},
+              Attrs(NoAttrs{}), kExact, 3);
 }
 
 TEST(MatmulKernels, EveryRowSplitAlongK) {

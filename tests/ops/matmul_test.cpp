@@ -65,6 +65,28 @@ OP_CASES(matmul) {
                        product_at(in[0], matrix(in[0], i / 4), in[1], matrix(in[1], i / 4), i % 4 / 2, i % 2));
     });
   }
+  // The same in dtypes that a GPU has, in few rows and in tiles; judged by the oracle.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::U8})
+    for (const auto& [batch_a, batch_b] : {std::pair{S{}, S{4}},
+                                           {S{2, 1}, S{3}},
+                                           {S{1}, S{5}},
+                                           {S{3}, S{2, 3}},
+                                           {S{2, 1, 4}, S{1, 3, 1}},
+                                           {S{2, 1, 2, 1}, S{1, 3, 1, 2}}})
+      for (const int64_t m : {2, 11}) {
+        S sa = batch_a, sb = batch_b;
+        sa.insert(sa.end(), {m, 6});
+        sb.insert(sb.end(), {6, m + 2});
+        const bool floats = is_float(d);
+        add({floats ? random(sa, d) : integers(sa, 0, 20, d), floats ? random(sb, d) : integers(sb, 0, 20, d)});
+      }
+  // So many columns, or matrices, that a workgroup of the kernel for few rows takes more of them.
+  for (const DType d : {DType::F32, DType::F16, DType::BF16}) {
+    add({random({1, 8}, d), random({8, 33000}, d)});
+    add({random({3, 5}, d), random({5, 33001}, d)});
+    add({random({2, 4}, d), random({4, 32770}, d)});
+    add({random({260, 2, 9}, d), random({260, 9, 40}, d)});
+  }
   // Beyond one tile of each kernel of a GPU, with odd tails, and long k; five batch axes that do not merge.
   for (const auto& [m, k, n] :
        {std::tuple{1, 300, 264}, {8, 1030, 36}, {5, 66, 70}, {13, 70, 68}, {30, 65, 130}, {70, 50, 67}, {66, 600, 4}})

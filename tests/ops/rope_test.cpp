@@ -171,7 +171,7 @@ OP_CASES(rope_backward) {
     add(in, p.attrs).expect({x}, {.of_max = 1e-14});
   }
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
-    add(operands(*this, problems()[0], dtype), problems()[0].attrs);
+    for (const RopeProblem& p : problems()) add(operands(*this, p, dtype), p.attrs);
   add_errors(*this);
 }
 

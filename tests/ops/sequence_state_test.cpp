@@ -248,7 +248,7 @@ OP_CASES(gated_delta_net) {
         EXPECT_TRUE(near(out[0], delta_net_by_matrices(in)[0], tolerance_of(DType::F64)));
       });
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16})  // beyond a vector and a block of columns
-    for (const int64_t n : {20, 33, 64, 130}) {
+    for (const int64_t n : {20, 33, 64, 100, 128, 130}) {
       // Small keys, as the caller's normalised ones: the rule is stable for |k| <= 1.
       Tensors in = operands(1, 3, 2, n, dtype, n != 33, DType::F32);
       in[1] = random({1, 3, 2, n}, -0.1, 0.1, dtype);

@@ -70,6 +70,17 @@ OP_CASES(topk) {
   }
   for (const bool largest : {true, false})
     for (const int64_t k : {5, 900}) add({Tensor::f32({3000}, special)}, {.k = k, .largest = largest});
+  // Integers of every width, rows of several kernels, with the ends of their ranges.
+  for (const DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32})
+    for (const bool largest : {true, false})
+      for (const int64_t n : {300, 600, 1500, 3000}) {
+        const bool narrow = size_of(d) < 4;
+        const int64_t top = (int64_t{1} << (8 * size_of(d) - (is_signed(d) ? 1 : 0))) - 1;
+        add({integers({2, n}, narrow && is_signed(d) ? -top - 1 : 0, narrow ? top : 1000, d)},
+            {.k = n / 3, .largest = largest});
+      }
+  add({Tensor::i32({4}, {INT32_MIN, 7, INT32_MAX, -1})}, {.k = 4});
+  add({Tensor::i32({4}, {INT32_MIN, 7, INT32_MAX, -1})}, {.k = 4, .largest = false});
   add({Tensor::i64({3}, {int64_t{1} << 60, (int64_t{1} << 60) + 1, 0})}, {.k = 1})
       .expect({Tensor::i64({1}, {(int64_t{1} << 60) + 1}), Tensor::i32({1}, {1})});
   add({random({3, 5})}, {.k = 0}).expect({Tensor(DType::F32, {3, 0}), Tensor(DType::I32, {3, 0})});
@@ -90,7 +101,8 @@ OP_CASES(argmax) {
   add({x}, {.axis = -2, .keep_dim = true}).expect({Tensor::i32({1, 3}, {0, 0, 0})}, kExact);
   add({Tensor::f32({4}, {kInf, NAN, kInf, NAN})}).expect({Tensor::i32({}, {1})}, kExact);
   add({Tensor::f32({3}, {-kInf, -kInf, -kInf})}).expect({Tensor::i32({}, {0})}, kExact);
-  for (const DType d : {DType::F16, DType::BF16, DType::F64, DType::I8, DType::U32, DType::I64})
+  for (const DType d :
+       {DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8, DType::I16, DType::U16, DType::U32, DType::I64})
     add({integers({6, 9}, 0, 3, d)}).check([](const Tensors& in, const Tensors& out) {
       EXPECT_EQ(out[0], run(ops::topk, {in[0]}, {.k = 1})[1].reshaped({6}));
     });
@@ -130,7 +142,7 @@ OP_CASES(argmin) {
     for (const int64_t axis : {0, 1}) add({Tensor::f32({2, 100}, values)}, {.axis = axis});
     add({Tensor::f32({200}, values)});
   }
-  for (const DType d : {DType::F16, DType::I32})
+  for (const DType d : {DType::F16, DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32})
     add({integers({6, 9}, 0, 3, d)}).check([](const Tensors& in, const Tensors& out) {
       EXPECT_EQ(out[0], run(ops::topk, {in[0]}, {.k = 1, .largest = false})[1].reshaped({6}));
     });

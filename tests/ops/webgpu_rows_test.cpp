@@ -22,7 +22,8 @@ class WebGpuRows : public testing::Test {
   enum class From : uint8_t { kInput, kView, kComputed };
 
   template <class A>
-  void expect_on_gpu(const Op<A>& op, const Tensors& inputs, A attrs = {}, From from = From::kInput) {
+  void expect_on_gpu(const Op<A>& op, const Tensors& inputs, A attrs = {}, From from = From::kInput,
+                     bool first_alone = false) {
     std::string types;
     for (const Tensor& t : inputs) types += str(types.empty() ? "" : ", ", t.type());
     SCOPED_TRACE(str(op.name, " of (", types, "), ", static_cast<int>(from)));
@@ -51,7 +52,7 @@ class WebGpuRows : public testing::Test {
       }
     }
     const Value first = graph.add(op, operands, Attrs(attrs));
-    const size_t results = graph.node_of(first.id()).results.size();
+    const size_t results = first_alone ? 1 : graph.node_of(first.id()).results.size();
     for (size_t r = 0; r < results; ++r) graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
     CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = true};
     options.webgpu.bounds_checks = true;
@@ -108,7 +109,24 @@ TEST_F(WebGpuRows, Norms) {
     expect_on_gpu(ops::rms_norm, {x, g});
     from_everywhere(ops::fused_residual_ln, {x, random({3, cols}), g, b});
     expect_on_gpu(ops::fused_residual_rms_norm, {x, random({3, cols}), b, g}, {.has_bias = true});
+    // Without the sum, which has kernels of its own.
+    for (const From from : {From::kInput, From::kView, From::kComputed}) {
+      expect_on_gpu(ops::fused_residual_ln, {x, random({3, cols}), g, b}, {}, from, true);
+      expect_on_gpu(ops::fused_residual_ln, {x, random({3, cols}), b, g, b}, {.has_bias = true}, from, true);
+      expect_on_gpu(ops::fused_residual_rms_norm, {x, random({3, cols}), g}, {}, from, true);
+      expect_on_gpu(ops::fused_residual_rms_norm, {x, random({3, cols}), b, g, b}, {.has_bias = true}, from, true);
+    }
   }
+  for (const DType d : {DType::F16, DType::BF16})
+    for (const int64_t cols : {768, 9000, 9001}) {
+      const Tensor x = random({2, cols}, d), r = random({2, cols}, d), g = random({cols}, d), b = random({cols}, d);
+      expect_on_gpu(ops::layer_norm, {x, g, b});
+      expect_on_gpu(ops::rms_norm, {x, g});
+      expect_on_gpu(ops::fused_residual_ln, {x, r, g, b});
+      expect_on_gpu(ops::fused_residual_rms_norm, {x, r, b, g}, {.has_bias = true}, From::kInput, true);
+      expect_on_gpu(ops::layer_norm_backward, {x, g, r});
+      expect_on_gpu(ops::rms_norm_backward, {x, g, r});
+    }
   const Tensor c = random({40}), d = random({40});
   expect_on_gpu(ops::group_norm, {random({2, 40, 3, 5}), c, d}, {.num_groups = 4});
   from_everywhere(ops::group_norm, {random({2, 40, 4, 5}), c, d}, {.num_groups = 4});

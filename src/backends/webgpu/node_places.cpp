@@ -19,6 +19,8 @@ std::optional<ViewOf> find_view(const Graph& bound, const Node& node) {
   if (node.op->view == nullptr) return std::nullopt;
   SymbolTable symbols = bound.symbols();
   const std::vector<TensorType> types = input_types(bound, node);
+  // F64 lies on the host alone: its bytes are nobody else's.
+  if ((types[0].dtype == DType::F64) != (node.results[0].type.dtype == DType::F64)) return std::nullopt;
   return node.op->view(InferCall(*node.op, types, node.attrs, symbols));
 }
 

@@ -66,9 +66,12 @@ int32_t ProgramBuilder::add_result(size_t r, Storage storage, Source source) {
 void ProgramBuilder::add_view(int32_t v, int32_t of, int64_t offset_bytes) {
   const plan::Root root = plan::root_of(program_.problem, of);
   plan::Value& planned = program_.problem.values[static_cast<size_t>(v)];
+  const plan::Value& whole = program_.problem.values[static_cast<size_t>(root.value)];
   planned.view_of = root.value;
   planned.view_offset_bytes = root.offset_bytes + offset_bytes;
-  planned.region = program_.problem.values[static_cast<size_t>(root.value)].region;
+  planned.region = whole.region;
+  // Sizes are whole words: of a view that starts within one, that would be too much.
+  planned.size_bytes = std::min(planned.size_bytes, whole.size_bytes - planned.view_offset_bytes);
 }
 
 Operand ProgramBuilder::add_table(std::span<const uint32_t> words) {

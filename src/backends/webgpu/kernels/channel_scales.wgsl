@@ -1,7 +1,8 @@
 // The parts of a channel put together: its scale for fake_quantize, alone or in the running mean of a state, or the sum.
 // One thread per channel.
 // @include "scalar.wgsl"
-alias S = f32;              // @type f32 | f16
+alias S = f32;              // @type f32 | f16: of the state
+alias N = f32;              // @type f32 | f16: of the next one
 override MODE: u32 = 0u;    // 0 the batch's scale, 1 the running mean, 2 the sum of the parts
 
 struct Params {
@@ -17,7 +18,7 @@ struct Params {
 @group(0) @binding(0) var<storage, read>       x: array<f32>;
 @group(0) @binding(1) var<storage, read>       state: array<S>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-@group(0) @binding(3) var<storage, read_write> next: array<S>;
+@group(0) @binding(3) var<storage, read_write> next: array<N>;
 @group(0) @binding(4) var<uniform>             p: Params;
 
 @compute @workgroup_size(64)
@@ -38,5 +39,5 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     if (nan_of(old) || old > 0.0) { total = p.decay * old + (1.0 - p.decay) * total; }
   }
   y[p.y_base + c] = total;
-  next[p.next_base + c] = S(total);
+  next[p.next_base + c] = N(total);
 }

@@ -44,6 +44,9 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     slope = 1.0 - abs(v / (p.top * s));
     slope = select(0.0, slope, f_lt(0.0, slope));  // NaN gives 0
   }
-  if (MODE == 5u) { slope = select(0.0, 1.0, quotient_at_most(v, s, p.top)); }
+  if (MODE == 5u) {  // 0 outside, whatever dy is: selected, not multiplied
+    y[p.y_base + i] = select(T(0.0), dy[p.dy_base + i], quotient_at_most(v, s, p.top));
+    return;
+  }
   y[p.y_base + i] = T(slope * f32(dy[p.dy_base + i]));
 }

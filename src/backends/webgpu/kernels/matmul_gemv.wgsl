@@ -18,14 +18,13 @@ var<workgroup> cells: array<vec4f, 256u * HELD>;
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) lane: u32) {
-  let linear = group.x + group.y * groups.x;       // the grid wraps into y
-  let matrix = linear / p.tiles_m;
-  if (matrix >= p.batch) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, ROWS);
+  let tile = tile_of(group, groups);
+  if (!is_in_grid(tile)) { return; }
+  let at = matrices_of(tile.rows / p.tiles_m, tile.rows % p.tiles_m, ROWS);
   let lx = lane % LX;
   let ly = lane / LX;
-  let c = (group.z % p.tiles_n * LX + lx) * 4u;
-  let part = group.z / p.tiles_n;
+  let c = (tile.columns % p.tiles_n * LX + lx) * 4u;
+  let part = tile.columns / p.tiles_n;
   let k_first = part * p.chunk;
   let k_end = min(p.k, k_first + p.chunk);
 

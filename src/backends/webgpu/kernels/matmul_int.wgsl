@@ -15,14 +15,13 @@ var<workgroup> tile_b: array<T, 256>;
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) lane: u32) {
-  let linear = group.x + group.y * groups.x;       // the grid wraps into y
-  let matrix = linear / p.tiles_m;
-  if (matrix >= p.batch) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, 16u);
+  let tile = tile_of(group, groups);
+  if (!is_in_grid(tile)) { return; }
+  let at = matrices_of(tile.rows / p.tiles_m, tile.rows % p.tiles_m, 16u);
   let tx = lane % 16u;
   let ty = lane / 16u;
   let row = at.first + ty;
-  let c = group.z * 16u + tx;
+  let c = tile.columns * 16u + tx;
   var sum = T(0);
   for (var k0 = 0u; k0 < p.k; k0 += 16u) {
     tile_a[lane] = T(0);

@@ -35,3 +35,20 @@ struct Params {
   y2_base: u32,
   y3_base: u32,
 }
+
+override FOLDED: bool = false;  // z has not enough places for tiles of columns: they lie along x, behind those of rows
+
+struct Tile {
+  rows: u32,      // number among the tiles of rows, those of all matrices
+  columns: u32,   // number among the tiles of columns, those of all parts of k
+}
+fn tile_of(group: vec3u, groups: vec3u) -> Tile {
+  let linear = group.x + group.y * groups.x;      // the grid wraps into y
+  if (!FOLDED) { return Tile(linear, group.z); }
+  let rows = p.tiles_m * p.batch;
+  return Tile(linear % rows, linear / rows);
+}
+// Not so beyond the last one, where the grid wraps or an extent is cut.
+fn is_in_grid(tile: Tile) -> bool {
+  return tile.rows / p.tiles_m < p.batch && (!FOLDED || tile.columns < p.tiles_n);
+}

@@ -89,7 +89,7 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
   key_type = call.element(k);
   const uint32_t unused[] = {0};
   mask = lengths = call.table(unused);
-  mask_type = "f32";
+  mask_type = "i32";  // that of the lengths: where the node is of weights alone, both share a binding
   if (ops::has_mask_operand(attrs.mask_kind)) {
     mask_use = attrs.mask_kind == ops::MaskKind::kCustom ? 1 : 2;
     const TensorType& t = call.input_type(next);

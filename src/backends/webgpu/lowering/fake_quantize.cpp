@@ -63,9 +63,11 @@ Operand emit_scales(LowerCall& call, const Channels& channels, const Parts& part
   namespace k = wgsl::channel_scales;
   const Operand scale = call.temporary(Storage::kF32, {channels.count});
   const Operand out = next ? *next : call.temporary(Storage::kF32, {channels.count});
-  const std::string type = next ? element(call, *next) : state ? element(call, *state) : "f32";
-  call.emit({.kernel = {"channel_scales", {{"S", type}}, {{"MODE", static_cast<uint32_t>(mode)}}},
-             .operands = {parts.values, state.value_or(parts.values), scale, out},
+  const Operand before = state.value_or(parts.values);
+  call.emit({.kernel = {"channel_scales",
+                        {{"S", element(call, before)}, {"N", element(call, out)}},
+                        {{"MODE", static_cast<uint32_t>(mode)}}},
+             .operands = {parts.values, before, scale, out},
              .params = {k::Params{
                  .channels = to_u32(channels.count), .parts = to_u32(parts.per_channel), .top = top, .decay = decay}},
              .grid = {.x = {.items = channels.count, .per_group = 64}},

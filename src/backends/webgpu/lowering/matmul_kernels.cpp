@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backends/webgpu/memory.h"
 #include "wgsl/expert_sort.h"
 #include "wgsl/matmul_params.h"
 
@@ -104,6 +105,13 @@ Grid grid_of(const MatmulShape& shape, int64_t tm, int64_t tn) {
           .z = {.items = ceil_div(shape.n, tn)}};
 }
 
+// More tiles of columns than z has places lie along x, behind those of rows (FOLDED of matmul_params.wgsl).
+void fold_columns(const LowerCall& call, const MatmulParams& params, Grid& grid, KernelKey& key) {
+  if (grid.z.items <= limits_for(call.device(), call.options()).groups_per_row) return;
+  grid = {.x = {.items = int64_t{params.tiles_m} * params.batch * params.tiles_n}};
+  key.constants.emplace_back("FOLDED", 1);
+}
+
 std::string vector_of(std::string_view element) { return str("vec4<", element, ">"); }
 
 class Emitter {
@@ -152,6 +160,7 @@ class Emitter {
     read_lhs(key, operands, matmul_.lhs, lhs_vector_);
     read_rhs(key, operands);
     if (splits == 1) {
+      fold_columns(call_, params_, grid, key);
       add_epilogue(key, operands);
       read_index(key, operands);
       call_.emit({.kernel = std::move(key),
@@ -202,6 +211,8 @@ class Emitter {
     params_.tiles_m = to_u32(most);
     params_.experts = to_u32(matmul_.experts);
     KernelKey key = start_key();
+    Grid grid = {.x = {.items = most}, .z = {.items = ceil_div(shape_.n, tiling_.tn)}};
+    fold_columns(call_, params_, grid, key);
     std::vector<Operand> operands;
     read_lhs(key, operands, matmul_.lhs, lhs_vector_);
     read_rhs(key, operands);
@@ -210,7 +221,7 @@ class Emitter {
     call_.emit({.kernel = std::move(key),
                 .operands = std::move(operands),
                 .params = {params_, {&MatmulParams::m}},
-                .grid = {.x = {.items = most}, .z = {.items = ceil_div(shape_.n, tiling_.tn)}},
+                .grid = grid,
                 .extent_safe = true});
   }
 
@@ -342,10 +353,12 @@ void emit_matmul_int(LowerCall& call, const MatmulShape& shape, Operand lhs, Ope
   MatmulParams params = params_of(shape, kTile, kTile);
   params.experts = to_u32(experts);
   const bool one = shape.matrices() == 1;
+  Grid grid = grid_of(shape, kTile, kTile);
+  fold_columns(call, params, grid, key);
   call.emit({.kernel = std::move(key),
              .operands = std::move(operands),
              .params = {params, {one ? &MatmulParams::m : &MatmulParams::batch}},
-             .grid = grid_of(shape, kTile, kTile),
+             .grid = grid,
              .extent_safe = !one || shape.m > 1});
 }
 

@@ -34,13 +34,12 @@ fn put4(place: Place, row: u32, col: u32, sum: vec4f) {
 constexpr std::string_view kMain = R"(
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) lane: u32) {
-  let linear = group.x + group.y * groups.x;
-  let matrix = linear / p.tiles_m;
-  if (matrix >= p.batch) { return; }
-  if (!is_there(linear % p.tiles_m, lane)) { return; }
-  let at = matrices_of(matrix, linear % p.tiles_m, TM);
-  let col = group.z % p.tiles_n * TN;
-  let part = group.z / p.tiles_n;
+  let tile = tile_of(group, groups);
+  if (!is_in_grid(tile)) { return; }
+  if (!is_there(tile.rows % p.tiles_m, lane)) { return; }
+  let at = matrices_of(tile.rows / p.tiles_m, tile.rows % p.tiles_m, TM);
+  let col = tile.columns % p.tiles_n * TN;
+  let part = tile.columns / p.tiles_n;
   let k_first = part * p.chunk;
   let k_end = min(p.k, k_first + p.chunk);
   let tx = lane % 8u + lane / 32u % (TX / 8u) * 8u;
