@@ -2,7 +2,6 @@
 usage: hf_seeds.py FOLDER"""
 
 import json
-import math
 import pathlib
 import sys
 
@@ -13,12 +12,7 @@ TOKENIZER = {"version": "1.0", "added_tokens": [{"id": 4, "content": "<s>", "spe
 
 
 def weights(shapes):
-    header, offset = {}, 0
-    for name, shape in shapes.items():
-        size = 4 * math.prod(shape)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
-        offset += size
-    return str(offset) + json.dumps(header, separators=(",", ":"))
+    return json.dumps({name: ["F32", shape] for name, shape in shapes.items()}, separators=(",", ":"))
 
 
 def seed(config, first, second="", tokenizer="", tokenizer_config="", modules="", pooling="", sentence="", index=""):
