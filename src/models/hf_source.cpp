@@ -1,5 +1,6 @@
 #include "models/hf_source.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -196,6 +197,8 @@ Tensor HfSource::tensor(const std::string& name) const {
   if (!t->dtype)
     fail(ErrorKind::kUnsupported,
          str(file_.path(), ": tensor '", name, "' is of dtype ", t->dtype_name, ", which rlx does not have."));
+  // An axis of 0 lets the others be anything: loops over them would not end.
+  require(!t->bytes.empty(), file_.path(), ": tensor '", name, "' (", t->sizes, ") is empty.");
   const Tensor out = Tensor::borrow(*t->dtype, t->sizes, t->bytes, t->file);
   const bool aligned = reinterpret_cast<uintptr_t>(t->bytes.data()) % size_of(*t->dtype) == 0;
   return aligned ? out : out.clone();  // a file may put its tensors anywhere
@@ -232,21 +235,19 @@ Tensor HfSource::stacked(const std::string& pattern) const {
   const int64_t experts = require_integer("expert_count");
   require(experts > 0 && experts <= 4096, folder_, ": expert_count (", experts, ") is not between 1 and 4096.");
   const size_t at = pattern.find("{e}");
-  Tensor out;
+  std::vector<Tensor> parts;  // all of them before memory is taken: a file may claim experts that it does not have
   for (int64_t e = 0; e < experts; ++e) {
     std::string name = pattern;
     name.replace(at, 3, std::to_string(e));
-    const Tensor part = tensor(name);
-    if (e == 0) {
-      std::vector<int64_t> sizes = part.sizes();
-      sizes.insert(sizes.begin(), experts);
-      out = Tensor(part.dtype(), sizes);
-    }
-    const size_t size = part.bytes().size();
-    require(part.dtype() == out.dtype() && size * static_cast<size_t>(experts) == out.bytes().size(), file_.path(),
+    parts.push_back(tensor(name));
+    require(parts[0].dtype() == parts.back().dtype() && parts[0].sizes() == parts.back().sizes(), file_.path(),
             ": tensor '", name, "' is not of its fellows' size or dtype.");
-    std::memcpy(out.mutable_bytes().data() + static_cast<size_t>(e) * size, part.bytes().data(), size);
   }
+  std::vector<int64_t> sizes = parts[0].sizes();
+  sizes.insert(sizes.begin(), experts);
+  Tensor out(parts[0].dtype(), sizes);
+  std::byte* to = out.mutable_bytes().data();
+  for (const Tensor& part : parts) to = std::copy(part.bytes().begin(), part.bytes().end(), to);
   return out;
 }
 
@@ -255,9 +256,12 @@ Tensor HfSource::rows_of_groups(const Tensor& all, bool gate) const {
   const int64_t groups = require_integer("ssm.group_count"), key = require_integer("ssm.state_size");
   const int64_t value =
       require_integer("ssm.inner_size") / std::max<int64_t>(groups, 1);  // rows of a group's v, of its z
-  const int64_t rows = 2 * key + 2 * value;
-  require(all.rank() == 2 && groups > 0 && key > 0 && value > 0 && all.sizes()[0] == groups * rows, folder_,
-          ": the projection of the delta nets has ", all.sizes(), ", not ", groups, " times ", rows, " rows.");
+  const int64_t have = all.rank() == 2 ? all.sizes()[0] : 0;
+  const auto is_part = [&](int64_t n) { return n > 0 && n <= have; };
+  require(is_part(groups) && is_part(key) && is_part(value) && have % groups == 0 && have / groups == 2 * (key + value),
+          folder_, ": the projection of the delta nets has ", all.sizes(), ", not ", groups, " times 2 * (", key, " + ",
+          value, ") rows.");
+  const int64_t rows = 2 * (key + value);
   Tensor out(all.dtype(), {gate ? groups * value : groups * (2 * key + value), all.sizes()[1]});
   const size_t row = all.bytes().size() / static_cast<size_t>(all.sizes()[0]);
   std::byte* to = out.mutable_bytes().data();

@@ -12,6 +12,10 @@ case $target in
         grep -oE '"[a-z_.]+"'
       printf '"%s"\n' llama gpt2 t5 bert yarn longrope; } | sort -u > "$folder.dict"
     pattern='\.gguf$' ;;
+  hf_fuzz)
+    "$root/.venv/bin/python" "$root/tests/fuzz/hf_seeds.py" "$folder"
+    grep -hoE '"[a-z0-9_-]+"' "$root"/src/models/hf/config.cpp "$root/src/models/hf_source.cpp" | sort -u > "$folder.dict"
+    pattern='\.nothing$' ;;
   npy_fuzz) pattern='\.np[yz]$' ;;
   onnx_fuzz)
     from=${3:-$(echo "$root"/.venv/lib/python3*/site-packages/onnx/backend/test/data)}

@@ -143,6 +143,27 @@ TEST(HfSource, ExpertsAreStacked) {
   EXPECT_ERROR(odd.source().find("blk.0.ffn_gate_exps.weight"), kInvalid, "fellows");
 }
 
+// What a file claims costs nothing before it is there.
+TEST(HfSource, WeightsThatAreNotThere) {
+  const Folder many(
+      R"({"model_type":"mixtral","num_hidden_layers":1,"hidden_size":2,"num_attention_heads":1,
+                        "num_local_experts":4096,"num_experts_per_tok":1})",
+      {{"model.embed_tokens.weight", {4, 2}}, {"model.layers.0.block_sparse_moe.experts.0.w1.weight", {512, 2}}});
+  EXPECT_ERROR(many.source().find("blk.0.ffn_gate_exps.weight"), kInvalid, "experts.1.w1.weight' is missing");
+  const int64_t huge = int64_t{1} << 57;
+  const Folder empty(R"({"model_type":"gpt2","n_layer":1,"n_embd":2,"n_head":1,"n_positions":8})",
+                     {{"wte.weight", {4, 2}}, {"h.0.attn.c_attn.weight", {huge, 0}}});
+  EXPECT_ERROR(empty.source().find("blk.0.attn_qkv.weight"), kInvalid, "is empty");
+  for (const std::string sizes : {R"("linear_num_key_heads":2147483647,"linear_key_head_dim":2147483647)",
+                                  R"("linear_num_key_heads":1,"linear_key_head_dim":2147483647)"}) {
+    const Folder nets(R"({"model_type":"qwen3_next","num_hidden_layers":1,"hidden_size":2,"linear_conv_kernel_dim":4,
+                          "linear_num_value_heads":2147483647,"linear_value_head_dim":2147483647,)" +
+                          sizes + "}",
+                      {kEmbedding, {"model.layers.0.linear_attn.in_proj_qkvz.weight", {8, 2}}});
+    EXPECT_ERROR(nets.source().find("blk.0.attn_qkv.weight"), kInvalid, "the projection of the delta nets");
+  }
+}
+
 TEST(HfSource, RopeScalingIsSpelledInTwoWays) {
   const std::string llama3 =
       R"({"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":32,"rope_theta":500})";
@@ -176,6 +197,15 @@ TEST(HfSource, FoldersThatAreNoModels) {
   refused(R"({"model_type":"clip"})", ErrorKind::kUnsupported, "rlx has: llama, mistral");
   refused(llama(R"(,"head_dim":"64")"), ErrorKind::kInvalid, "'head_dim' is not an integer");
   refused(llama(R"(,"head_dim":1e30)"), ErrorKind::kInvalid, "'head_dim' is not an integer");
+  refused(llama(R"(,"head_dim":4294967296)"), ErrorKind::kInvalid, "'head_dim' (4294967296) does not fit 32 bits");
+  refused(llama(R"(,"head_dim":18446744073709551615)"), ErrorKind::kInvalid, "does not fit 32 bits");
+  refused(llama(R"(,"head_dim":2147483646,"rope_scaling":{"rope_type":"llama3","factor":8})"), ErrorKind::kInvalid,
+          "a head's size (2147483646) is more than 16384");
+  refused(llama(R"(,"partial_rotary_factor":1e300)"), ErrorKind::kInvalid, "(1e+300) is not between 0 and 1");
+  refused(R"({"model_type":"mamba","hidden_size":9223372036854775807,"expand":2})", ErrorKind::kInvalid, "32 bits");
+  refused(R"({"model_type":"mamba","hidden_size":8,"time_step_rank":[]})", ErrorKind::kInvalid, "'time_step_rank'");
+  refused(R"({"model_type":"roberta","max_position_embeddings":5,"pad_token_id":9223372036854775807})",
+          ErrorKind::kInvalid, "'pad_token_id'");
   refused(llama(R"(,"rope_scaling":[])"), ErrorKind::kInvalid, "'rope_scaling' is not an object");
   refused(llama(R"(,"quantization_config":{})"), ErrorKind::kUnsupported, "quantized");
   refused(R"({"model_type":"llama","hidden_act":"gelu"})", ErrorKind::kUnsupported, "activation 'gelu'");

@@ -86,6 +86,7 @@ OP_CASES(gather_nd) {
   add({x, Tensor(DType::I32, {0, 2})}).expect({Tensor(DType::I32, {0, 2})}, kExact);
   add_error({x, Tensor::i32({1, 2}, {0, 2})}, {}, "Index (2) is out of range for size (2)");
   add_error({x, Tensor::i32({2, 2}, {0, 0, -3, 7})}, {}, "Index (-3) is out of range for size (2)");
+  add_error({Tensor(DType::F32, {2, 0, 3}), Tensor::i32({1, 2}, {0, 0})}, {}, "Index (0) is out of range for size (0)");
   add_error({x, Tensor::i32({}, {0})}, {}, "Indices rank (0) is less than 1");
   add_error({x, Tensor::i32({1, 4}, {0, 0, 0, 0})}, {}, "Indices of (4) numbers are more than the 3 axes");
   add_error({x, Tensor::i32({3, 1}, {0, 0, 0})}, {.batch_dims = 1}, "Batch sizes of x and indices (2 and 3) differ");

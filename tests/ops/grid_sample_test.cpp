@@ -130,7 +130,7 @@ OP_CASES(roi_align) {
   add_error({x, roi, Tensor::i64({1}, {1})}, {}, "Batch index (1) is out of range for size (1)");
   add_error({x, roi, Tensor::i64({1}, {-1})}, {}, "Batch index (-1) is out of range for size (1)");
   add_error({x, Tensor::f32({1, 4}, {0, 0, NAN, 1}), image}, {}, "has no bins that can be sampled");
-  add_error({x, Tensor::f32({1, 4}, {0, 0, 9000, 9000}), image}, {}, "bins of (9000) x (9000) points");
+  add_error({x, Tensor::f32({1, 4}, {0, 0, 9000, 9000}), image}, {}, "A region has bins of (9000) x (9000) points");
   add_error({x, random({1, 5}), image}, {}, "Numbers of a region (5 and 4) differ");
   add_error({x, random({2, 4}), image}, {}, "Numbers of regions and batch indices (2 and 1) differ");
   add_error({x, roi, image}, {.output_height = 0}, "Output size (0, 1) is less than 1");

@@ -218,6 +218,7 @@ OP_CASES(paged_kv_append) {
   add({pool, Tensor(DType::F32, {1, 0, 1, 4}), own, Tensor::i32({1}, {4})}).expect({pool}, kExact);  // nothing new
   add_error({pool, row, own, Tensor::i32({1}, {3})}, {}, "Tokens 3 … 5 of batch 0 do not fit its pages (4)");
   add_error({pool, row, Tensor::i32({1, 2}, {2, 3}), Tensor::i32({1}, {2})}, {}, "Page 3 of batch 0 is outside");
+  add_error({pool, row, Tensor(DType::I32, {1, 0}), Tensor::i32({1}, {0})}, {}, "Tokens 0 … 2 of batch 0 do not fit");
   add_error({pool, random({1, 2, 2, 4}), own, Tensor::i32({1}, {0})}, {}, "Heads of the pool and of the rows");
   add_error({pool, random({1, 2, 1, 5}), own, Tensor::i32({1}, {0})}, {}, "Row sizes of the pool and of its format");
   add_error({pool, row, own, Tensor::i32({2}, {0, 0})}, {}, "Length shape ([2]) is not [1]");

@@ -325,6 +325,8 @@ OP_CASES(kv_append) {
   add_error({random({2, 3, 1}), random({2, 2, 1}), Tensor::i32({2}, {1, 2})}, {},
             "Rows 2 … 4 of batch 1 do not fit the cache (3)");
   add_error({random({2, 3, 1}), random({2, 2, 1}), Tensor::i32({2}, {-1, 1})}, {}, "Rows -1 … 1 of batch 0 do not fit");
+  add_error({random({2, 3, 1}), Tensor(DType::F32, {2, 0, 1}), Tensor::i32({2}, {4, 0})}, {},
+            "Rows 4 … 4 of batch 0 do not fit");
   add_error({random({2, 3, 1}), random({2, 4, 1}), Tensor::i32({2}, {0, 0})}, {},
             "Rows (4) are more than the cache holds (3)");
   add_error({random({2, 3, 1}), random({2, 2, 2}), Tensor::i32({2}, {0, 0})}, {}, "along axis 2 (1 and 2) differ");

@@ -21,10 +21,41 @@ Graph lookup(const Dim& count) {
   return g;
 }
 
-int64_t checks(const Executable& exe) {
+int64_t checks(const Executable& exe, const std::string& kernel = "check_indices") {
   int64_t count = 0;
-  for (const StepInfo& s : exe.plan().steps) count += s.kernel == "webgpu/check_indices" ? 1 : 0;
+  for (const StepInfo& s : exe.plan().steps) count += s.kernel == "webgpu/" + kernel ? 1 : 0;
   return count;
+}
+
+// What a run of `g` complains about; empty: nothing.
+std::string complaint(const Graph& g, const NamedTensors& inputs, const CompileOptions& options) {
+  Executable exe = compile(g, options);
+  try {
+    exe.run(inputs);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kRuntime);
+    return e.message();
+  }
+  return "";
+}
+
+// Two layers' caches in pages of two tokens; the queries are those of the last tokens.
+constexpr int64_t kPages = 5;
+Graph two_layers(int64_t batch, const Dim& rows) {
+  Graph g;
+  const TensorType pool{{kPages, 2, 1, 4}, DType::F32};
+  const Value table = g.input("table", {{batch, 3}, DType::I32}), len = g.input("len", {{batch}, DType::I32}),
+              kv_len = g.input("kv_len", {{batch}, DType::I32});
+  Value x = g.input("x", {{batch, rows, 1, 4}, DType::F32});
+  for (const std::string layer : {"0", "1"}) {
+    const Value k = g.state("k" + layer, pool), v = g.state("v" + layer, pool);
+    const Value next_k = ops::paged_kv_append(k, x, table, len), next_v = ops::paged_kv_append(v, x, table, len);
+    g.update(k, next_k);
+    g.update(v, next_v);
+    x = ops::paged_attention(Values{x, next_k, next_v, table, kv_len}, {.num_heads = 1, .head_dim = 4});
+  }
+  g.output(x, "y");
+  return g;
 }
 
 }  // namespace
@@ -87,6 +118,90 @@ TEST_F(CheckIndicesOnWebGpu, AppendedRowsAreThoseInUse) {
   exe.set_active_extent(3, 4);
   exe.run({{"x", four}, {"len", Tensor::i32({1}, {3})}});
   EXPECT_ERROR(exe.run({{"x", four}, {"len", Tensor::i32({1}, {4})}}), kRuntime, "Rows 4 … 7 of batch 0 do not fit");
+}
+
+TEST_F(CheckIndicesOnWebGpu, PositionsBeyondAnActiveExtentMayBeAnything) {
+  Graph g;
+  const Dim rows = Dim::symbol(symbols::kBatch);
+  const Value x = g.input("x", {{1, rows, 4}, DType::F32}), at = g.input("at", {{1, rows}, DType::I32});
+  const Value cosines = g.param("cos", {{5, 2}, DType::F32}), sines = g.param("sin", {{5, 2}, DType::F32});
+  g.output(ops::rope(Values{x, cosines, sines, at}, {.head_dim = 4}), "y");
+  Executable exe = compile(g, checking(true));
+  Rng rng(5);
+  exe.set_param("cos", rng.tensor({5, 2}));
+  exe.set_param("sin", rng.tensor({5, 2}));
+  const Tensor four = rng.tensor({1, 4, 4}), padded = Tensor::i32({1, 4}, {0, 1, 4, 99});
+  EXPECT_ERROR(exe.run({{"x", four}, {"at", padded}}), kRuntime, "Position (99) is outside the table's rows (5).");
+  exe.set_active_extent(3, 4);
+  exe.run({{"x", four}, {"at", padded}});
+  EXPECT_EQ(exe.stats().full_extent_runs, 0);
+  EXPECT_ERROR(exe.run({{"x", four}, {"at", Tensor::i32({1, 4}, {0, 1, 5, 99})}}), kRuntime,
+               "Position (5) is outside the table's rows (5).");
+}
+
+// What several layers look up by is checked once, and the run stays one submission that brings four words back.
+TEST_F(CheckIndicesOnWebGpu, LayersShareTheirChecks) {
+  Executable exe = compile(two_layers(2, 1), checking(true));
+  EXPECT_EQ(checks(exe, "check_pages"), 2);  // of len and of kv_len
+  Rng rng(6);
+  const NamedTensors inputs = {{"table", Tensor::i32({2, 3}, {0, 1, 2, 3, 4, 0})},
+                               {"len", Tensor::i32({2}, {4, 2})},
+                               {"kv_len", Tensor::i32({2}, {5, 3})},
+                               {"x", rng.tensor({2, 1, 1, 4})}};
+  exe.run(inputs);
+  const DeviceStats before = exe.stats().device;
+  for (int i = 0; i < 3; ++i) exe.run(inputs);
+  const DeviceStats after = exe.stats().device;
+  EXPECT_EQ(after.submits - before.submits, 3);
+  EXPECT_EQ(after.bytes_down - before.bytes_down, 3 * (2 * 4 * 4 + 16));
+  EXPECT_EQ(after.host_steps, 0);
+}
+
+TEST_F(CheckIndicesOnWebGpu, PagesAreThoseThatTokensNeed) {
+  const Graph g = two_layers(2, 1);
+  const Tensor x = Rng(7).tensor({2, 1, 1, 4});
+  struct Case {
+    std::vector<int32_t> table, len, kv_len;
+    std::string says;
+  };
+  const Case cases[] = {
+      {{0, 1, 2, 3, 4, -9}, {5, 3}, {6, 4}, ""},
+      {{0, 1, 2, 3, 4, -9}, {5, 4}, {6, 4}, "Page -9 of batch 1 is outside the pool (5)."},
+      {{0, -9, 2, 3, 4, 0}, {5, 3}, {2, 4}, ""},
+      {{0, -9, 2, 3, 4, 0}, {5, 3}, {3, 4}, "Page -9 of batch 0 is outside the pool (5)."},
+      {{0, 1, 5, 3, 4, 0}, {4, 6}, {5, 7}, "Page 5 of batch 0 is outside the pool (5)."},
+      {{0, 1, 2, 3, 4, 0}, {6, 7}, {5, 7}, "Tokens 6 … 7 of batch 0 do not fit its pages (6)."},
+      {{0, 1, 2, 3, 4, 0}, {5, -1}, {5, 7}, "Tokens -1 … 0 of batch 1 do not fit its pages (6)."},
+      {{0, 1, 2, 3, 4, 0}, {5, INT32_MAX}, {6, 6}, "Tokens 2147483647 … 2147483648 of batch 1 do not fit"},
+      {{0, 1, 2, 3, 4, 0}, {5, 5}, {6, 7}, "Tokens 0 … 7 of batch 1 do not fit its pages (6)."},
+      {{0, 1, 2, 3, 4, 0}, {5, 5}, {6, INT32_MIN}, "Tokens 0 … -2147483648 of batch 1 do not fit its pages (6)."},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.says);
+    const NamedTensors inputs = {{"table", Tensor::i32({2, 3}, c.table)},
+                                 {"len", Tensor::i32({2}, c.len)},
+                                 {"kv_len", Tensor::i32({2}, c.kv_len)},
+                                 {"x", x}};
+    const std::string expected = complaint(g, inputs, {.device = "reference"});
+    EXPECT_EQ(expected.substr(0, c.says.size()), c.says);
+    EXPECT_EQ(c.says.empty(), expected.empty()) << expected;
+    EXPECT_EQ(complaint(g, inputs, checking(true)), expected);
+    EXPECT_EQ(complaint(g, inputs, checking(false)), "");
+  }
+}
+
+TEST_F(CheckIndicesOnWebGpu, TokensInPagesAreThoseInUse) {
+  Executable exe = compile(two_layers(1, Dim::symbol(symbols::kBatch)), checking(true));
+  NamedTensors inputs = {{"table", Tensor::i32({1, 3}, {3, 4, -1})},
+                         {"len", Tensor::i32({1}, {1})},
+                         {"kv_len", Tensor::i32({1}, {4})},
+                         {"x", Rng(8).tensor({1, 4, 1, 4})}};
+  EXPECT_ERROR(exe.run(inputs), kRuntime, "Page -1 of batch 0 is outside the pool (5).");
+  exe.set_active_extent(3, 4);
+  exe.run(inputs);
+  EXPECT_EQ(exe.stats().full_extent_runs, 0);
+  inputs["len"] = Tensor::i32({1}, {4});
+  EXPECT_ERROR(exe.run(inputs), kRuntime, "Tokens 4 … 7 of batch 0 do not fit its pages (6).");
 }
 
 // In a region that runs on the device.

@@ -78,6 +78,8 @@ const KeyRow kKeys[] = {
     {"rope.freq_base_swa", KeyRow::kNumber, {"rope_local_base_freq"}},
 };
 
+constexpr int64_t kMostRopeDims = 1 << 14;  // as heads may have: a divisor is made for every pair of them
+
 class Translation {
  public:
   Translation(const JsonFields& in, Config& out) : in_(in), out_(out) {}
@@ -166,7 +168,8 @@ class Translation {
     set("ssm.state_size", in_.integer("state_size").value_or(16));
     set("ssm.conv_kernel", in_.integer("conv_kernel").value_or(4));
     const Json* rank = in_.find("time_step_rank");
-    set("ssm.time_step_rank", rank && rank->is_number_integer() ? rank->get<int64_t>() : (width + 15) / 16);
+    set("ssm.time_step_rank",
+        rank && rank->is_string() ? (width + 15) / 16 : in_.integer("time_step_rank").value_or((width + 15) / 16));
     erase("feed_forward_length");
   }
 
@@ -237,9 +240,13 @@ class Translation {
 
   void partial_rotation(std::optional<double> fraction) {
     if (!fraction || *fraction == 1) return;
+    require(*fraction >= 0 && *fraction <= 1, in_.where(), ": the part of a head that turns (", *fraction,
+            ") is not between 0 and 1.");
+    set("rope.dimension_count", static_cast<int64_t>(static_cast<double>(head_size()) * *fraction));
+  }
+  int64_t head_size() const {
     const int64_t heads = std::max<int64_t>(known("attention.head_count", 1), 1);
-    const int64_t head = known("attention.key_length", known("embedding_length", 0) / heads);
-    set("rope.dimension_count", static_cast<int64_t>(static_cast<double>(head) * *fraction));
+    return known("attention.key_length", known("embedding_length", 0) / heads);
   }
 
   void rope() {
@@ -298,9 +305,8 @@ class Translation {
     const double low = r.number("low_freq_factor").value_or(1), high = r.number("high_freq_factor").value_or(4);
     require(low > 0 && high > low, in_.where(), ": low_freq_factor (", low, ") is not below high_freq_factor (", high,
             ").");
-    const int64_t heads = std::max<int64_t>(known("attention.head_count", 1), 1);
-    const int64_t head = known("attention.key_length", known("embedding_length", 0) / heads);
-    const int64_t dims = known("rope.dimension_count", head);
+    const int64_t dims = known("rope.dimension_count", head_size());
+    require(dims <= kMostRopeDims, in_.where(), ": a head's size (", dims, ") is more than ", kMostRopeDims, ".");
     const auto base = std::get<double>(out_.values.try_emplace("rope.freq_base", 10000.0).first->second);
     std::vector<float> divisors;
     for (int64_t i = 0; i < dims; i += 2) {

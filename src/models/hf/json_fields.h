@@ -20,12 +20,16 @@ class JsonFields {
     const auto found = json_->find(key);
     return found == json_->end() || found->is_null() ? nullptr : &*found;
   }
+  // Of 32 bits, more than any model needs: products of two do not overflow.
   std::optional<int64_t> integer(const char* key) const {
     const Json* v = find(key);
     if (v == nullptr) return std::nullopt;
-    require(v->is_number_integer() && (!v->is_number_unsigned() || v->get<uint64_t>() <= uint64_t{INT64_MAX}), where_,
-            ": '", key, "' is not an integer.");
-    return v->get<int64_t>();
+    require(v->is_number_integer(), where_, ": '", key, "' is not an integer.");
+    const auto value = v->get<int64_t>();
+    const bool wraps = v->is_number_unsigned() && value < 0;
+    require(!wraps && value >= INT32_MIN && value <= INT32_MAX, where_, ": '", key, "' (", v->dump(),
+            ") does not fit 32 bits.");
+    return value;
   }
   std::optional<double> number(const char* key) const {
     const Json* v = find(key);

@@ -214,22 +214,18 @@ class Product {
     const PanelB b = panel_b(j);
     const int64_t panel = kernels_.panel(), row = panel_row(i), rows = panel_row(i + 1) - row;
     const int64_t cols = std::min(width * panel, cols_ - j * panel);
-    Tile t = {.k = depth,
-              .a = packed_a_ ? packed_a_ + row * g_.k + k0 * rows : nullptr,  // else it is read where it is
-              .a_row = 1,
-              .a_k = rows,
-              .b = b.data + k0 * b.step * static_cast<int64_t>(b.type == 0 ? 4 : 2),
-              .b_k = b.step,
-              .b_panel = b.next,
-              .c = s.data,
-              .c_row = s.row,
-              .cols = cols,
-              .accumulate = k0 > 0};
-    if (!plan_.copy_a) {
-      t.a = static_cast<const float*>(from(g_.a, first_row_ + row, k0).data);
-      t.a_row = g_.a.row_stride;
-      t.a_k = g_.a.col_stride;
-    }
+    const Tile t = {.k = depth,
+                    .a = plan_.copy_a ? packed_a_ + row * g_.k + k0 * rows
+                                      : static_cast<const float*>(from(g_.a, first_row_ + row, k0).data),
+                    .a_row = plan_.copy_a ? 1 : g_.a.row_stride,
+                    .a_k = plan_.copy_a ? rows : g_.a.col_stride,
+                    .b = b.data + k0 * b.step * static_cast<int64_t>(b.type == 0 ? 4 : 2),
+                    .b_k = b.step,
+                    .b_panel = b.next,
+                    .c = s.data,
+                    .c_row = s.row,
+                    .cols = cols,
+                    .accumulate = k0 > 0};
     if (width > 1)
       kernels_.wide_tile[b.type][rows](t);
     else if (b.type == 0 && cols <= kernels_.lanes)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "rlx/ops/paged_kv.h"
 #include "wgsl/attention_merge.h"
@@ -112,7 +113,11 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
     to_u32(t.shape.num_elements());
   }
   params.has_lengths = has_kv_len;
-  if (has_kv_len) lengths = call.read(next);
+  if (!has_kv_len) return;
+  check_indices(call, next, IndexRange{0, seq_k + 1}, [](int64_t value, int64_t b, int64_t end) {
+    return str("kv_len (", value, ") of batch ", b, " is outside 0 … ", end - 1, ".");
+  });
+  lengths = call.read(next);
 }
 
 void AttentionProblem::set_scores(const ops::AttentionAttrs& attrs) {

@@ -31,4 +31,20 @@ inline void check_indices(LowerCall& call, int64_t i, IndexRange range, IndexCom
 // elements.
 void check_first_rows(LowerCall& call, int64_t i, int64_t rows, int64_t end, bool cuts_rows);
 
+// Tokens of sequences lie in pages of a pool, by a table: those before a length, or `rows` from it on.
+struct PagesInUse {
+  int64_t pool, table, lengths;  // operands
+  int64_t rows = 0;
+  bool up_to_length = false;
+  bool cuts_batch = false;  // an active extent does, and not the rows
+};
+void check_pages(LowerCall& call, const PagesInUse& in_use);
+
+// Of operand i, the lists of gaussian_splat_rasterize: a tile's range, and the splats of its entries. The oracle does
+// not come to entries behind splats that hide them, the check does.
+struct SplatLists {
+  int64_t splats, entries, tiles;
+};
+void check_splats(LowerCall& call, int64_t i, const SplatLists& lists);
+
 }  // namespace rlx::webgpu

@@ -70,12 +70,12 @@ void lower_gather_nd(LowerCall& call) {
   std::vector<uint32_t> sizes(1, 0);  // a table is not empty
   std::vector<IndexRange> ranges;
   for (size_t d = 0; d < depth; ++d) {
-    if (x[batch + d] == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
     sizes.resize(depth);
     sizes[d] = to_u32(x[batch + d]);
     ranges.push_back(wrapping(x[batch + d]));
   }
   check_indices(call, 1, ranges);
+  if (product(all.subspan(batch, depth)) == 0) return emit_zeros(call, out, call.output_type(0).shape.num_elements());
   const Unit unit = widest_unit(call, std::array{in, out}, std::array{inner});
   const int64_t row = inner / unit.elements, n = count * row;
   call.emit({.kernel = {"gather_nd", {{"T", unit.type}}, {{"PER", per_thread(n)}}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/scatter_reduce.h"
 #include "wgsl/splat_backward.h"
@@ -218,6 +219,7 @@ bool gaussian_splat_rasterize_supports(const LowerSignature& s, const Device&) {
 void lower_gaussian_splat_rasterize(LowerCall& call) {
   const auto& a = call.attrs<ops::GaussianSplatRasterizeAttrs>();
   const int64_t splats = (call.input_type(0).dim(0).value() - 3 * a.width * a.height - 10) / 14;
+  check_splats(call, 1, {splats, a.max_list_entries, tiles_x(a) * tiles_y(a)});
   emit_raster(call, a, splats, call.read(0), call.read(1), call.read(2));
 }
 

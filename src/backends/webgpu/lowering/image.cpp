@@ -1,4 +1,5 @@
 // Ops that move and sample the elements of images.
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/conv_problem.h"
 #include "backends/webgpu/lowering/folds.h"
 #include "backends/webgpu/lowering/lowerings.h"
@@ -158,6 +159,9 @@ void lower_roi_align(LowerCall& call) {
   namespace k = wgsl::roi_align;
   const auto& a = call.attrs<ops::RoiAlignAttrs>();
   const TensorType& x = call.input_type(0);
+  check_indices(call, 2, IndexRange{0, x.dim(0).value()}, [](int64_t value, int64_t, int64_t end) {
+    return str("Batch index (", value, ") is out of range for size (", end, ").");
+  });
   const Operand in = call.read(0), rois = call.read(1), which = call.read(2), out = call.write(0);
   const int64_t n = call.output_type(0).shape.num_elements();
   call.emit({.kernel = {"roi_align",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/webgpu/lowering/attention.h"
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "backends/webgpu/lowering/movement.h"
 #include "wgsl/paged_token.h"
@@ -18,6 +19,8 @@ bool paged_attention_supports(const LowerSignature& s, const Device& device) {
 }
 
 void lower_paged_attention(LowerCall& call) {
+  check_pages(call,
+              {.pool = 1, .table = 3, .lengths = 4, .up_to_length = true, .cuts_batch = call.bucket_axis(4) == 0});
   emit_attention(call, AttentionProblem::paged(call), call.write(0), std::nullopt);
 }
 
@@ -26,10 +29,11 @@ void lower_paged_kv_append(LowerCall& call) {
   const auto size = [](const TensorType& t, int64_t axis) { return t.dim(axis).value(); };
   const Operand pool = call.read(0), y = call.write(0);
   emit_copy(call, pool, y, pool_type.shape.num_elements());
+  const bool cut_batch = call.bucket_axis(1) == 0;  // else the rows that are appended
+  check_pages(call, {.pool = 0, .table = 2, .lengths = 3, .rows = size(row_type, 1), .cuts_batch = cut_batch});
   const int64_t tokens = size(row_type, 0) * size(row_type, 1), heads = size(row_type, 2), width = size(row_type, 3);
   if (tokens * heads * width == 0 || size(table_type, 1) == 0) return;
   const Operand rows = call.read(1), table = call.read(2), len = call.read(3);
-  const bool cut_batch = call.bucket_axis(1) == 0;  // else the rows that are appended
   to_u32(pool_type.shape.num_elements());
   const auto emit = [&](KernelKey key, int64_t row, int64_t per_group) {
     using P = wgsl::paged_token::Params;

@@ -144,6 +144,10 @@ void emit_reduction(LowerCall& call, const Reduction& r) {
 bool reduce_supports(const LowerSignature& s, const Device&) {
   const std::vector<int64_t> axes = sorted_axes(s.attrs.as<ops::ReduceAttrs>(), s.input(0).rank());
   if (axes.empty()) return !is_complex(s.input(0).dtype);
+  // The mean of no integers is an error, which the host has the words for.
+  if (&s.op == &ops::reduce_mean && is_int(s.input(0).dtype))
+    for (const int64_t axis : axes)
+      if (s.input(0).dim(axis).is(0)) return false;
   return axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());  // side by side: passes see to it
 }
 

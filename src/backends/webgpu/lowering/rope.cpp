@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "wgsl/axial_rope2d.h"
 #include "wgsl/rope.h"
@@ -30,6 +31,10 @@ void rotate(LowerCall& call, float sign) {
   for (int64_t i = 0; i < bucket; ++i) outermost &= x.dim(i).is(1);
   const uint32_t unused[] = {0};
   const Operand in = call.read(0), cosines = call.read(1), sines = call.read(2), out = call.write(0);
+  if (positions)
+    check_indices(call, 3, IndexRange{0, table.dim(0).value()}, [](int64_t value, int64_t, int64_t end) {
+      return str("Position (", value, ") is outside the table's rows (", end, ").");
+    });
   const Operand rows = positions ? call.read(3) : call.table(unused);
   const bool own_positions = positions && call.input_type(3).rank() == 2 && call.input_type(3).dim(0).value() > 1;
   const k::Params params{.n = to_u32(n),

@@ -200,13 +200,13 @@ void lower_kv_append(LowerCall& call) {
   const auto [outer, cap, inner] = split_at(call.input_type(0).shape, axis);
   const int64_t count = split_at(call.input_type(1).shape, axis).cols;
   const Operand cache = call.read(0), rows = call.read(1), len = call.read(2), y = call.write(0);
+  const bool cut_batch = call.bucket_axis(1) == 0 && axis != 0;  // else the rows that are appended
   emit_copy(call, cache, y, outer * cap * inner);
+  check_first_rows(call, 2, count, cap, !cut_batch);
   if (outer * count * inner == 0) return;
   const Unit unit = widest_unit(call, std::array{rows, y}, std::array{inner});
   const int64_t row = inner / unit.elements, n = outer * count * row;
   const int64_t per_batch = outer / call.input_type(0).shape[0].value();
-  const bool cut_batch = call.bucket_axis(1) == 0 && axis != 0;  // else the rows that are appended
-  check_first_rows(call, 2, count, cap, !cut_batch);
   call.emit({.kernel = {"kv_append", {{"T", unit.type}}},
              .operands = {rows, len, y},
              .params = {k::Params{.n = to_u32(n),
