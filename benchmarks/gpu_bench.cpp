@@ -215,7 +215,7 @@ void add_decoding(std::vector<Case>& list, int64_t capacity) {
 std::vector<Case> cases(bool small) {
   using namespace ops;
   std::vector<Case> list;
-  const int64_t rows = small ? 64 : 16384, cols = small ? 256 : 4096;
+  const int64_t rows = small ? 64 : 8192, cols = small ? 256 : 8192;  // as in kernels.py
   const auto unary = [&](std::string name, const std::function<Value(Graph&, Value)>& op) {
     list.push_back(chain(std::move(name), {rows, cols}, 2, op));
   };
