@@ -150,6 +150,20 @@ TEST_F(DefectsOnWebGpu, K07ActivationsAreTheSameInEveryKernel) {
   }
 }
 
+// Clamped exponentials (30, 1.5) are small, but not to the largest numbers: x / (1 + exp(88)) is no zero there.
+TEST_F(DefectsOnWebGpu, K07ActivationsOfTheLargestNumbers) {
+  Maker m;
+  const Value x = m.in({9}), dy = m.in({9});
+  using enum ops::ActivationKind;
+  for (const auto kind : {kSigmoid, kTanh, kGelu, kGeluApprox, kSilu}) {
+    m.out(ops::activation_op(kind)(x));
+    m.out(ops::activation_backward(x, dy, {.kind = kind}));
+  }
+  const Tensor large = Tensor::f32({9}, {3e38f, -3e38f, 1e20f, -1e20f, 200, -200, 95, -95, NAN});
+  expect_as_oracle(m.g, {.given = {{m.name(x), large}, {m.name(dy), Tensor::f32({9}, std::vector<float>(9, 2.0f))}},
+                         .tolerance = {.rel = 1e-5, .abs = 1e-6}});
+}
+
 // 30, 22.8: every stage of a long transform has parameters of its own.
 TEST_F(DefectsOnWebGpu, K08LongTransformsOfSeveralStages) {
   Maker m;

@@ -23,7 +23,7 @@ fn f_relu(x: f32) -> f32 { return select(select(x, 0.0, x < 0.0), x, nan_of(x));
 fn f_exp(x: f32) -> f32 { return select(exp(x), x, nan_of(x)); }
 fn f_sigmoid(x: f32) -> f32 { return select(1.0 / (1.0 + exp(clamp(-x, -88.0, 88.0))), x, nan_of(x)); }
 fn f_silu(x: f32) -> f32 {
-  let y = x / (1.0 + exp(clamp(-x, -88.0, 88.0)));
+  let y = select(x / (1.0 + exp(clamp(-x, -88.0, 88.0))), 0.0, x < -104.0);  // exp(88) is not much to the largest x
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
   return select(select(y, zero / zero, inf_of(x) && x < 0.0), x, nan_of(x));  // -inf / inf is NaN
 }
