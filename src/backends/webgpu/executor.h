@@ -120,7 +120,7 @@ class WebGpuProgram : public DeviceProgram {
 
   // poison.cpp
   void poison_buffers();
-  void poison_buffer(int32_t index);
+  void poison_buffer(Commands& commands, int32_t index) const;
   void make_guards();
   void poison_arena();
   void poison_dead(size_t step);

@@ -1,5 +1,5 @@
-// CompileOptions::poison: NaN in memory that holds nothing, behind inputs and weights too, and in workgroup memory before
-// every kernel; and bytes behind every slot that must stay as they are (spec 20, 2.5, M8).
+// CompileOptions::poison: NaN in memory that holds nothing, behind inputs and weights too, and in workgroup memory
+// before every kernel; and bytes behind every slot that must stay as they are (spec 20, 2.5, M8).
 #include <algorithm>
 
 #include "backends/webgpu/executor.h"
@@ -24,14 +24,16 @@ void WebGpuProgram::poison_buffers() {
       device_->make_buffer(kPoisonBytes + kGuardBytes, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "poison");
   api_.QueueWriteBuffer(device_->queue(), poison_.get(), 0, poison.data(), kPoisonBytes);
   api_.QueueWriteBuffer(device_->queue(), poison_.get(), kPoisonBytes, guard.data(), kGuardBytes);
-  for (int64_t i = 0; i < memory_.count(); ++i) poison_buffer(memory_.first_own() + static_cast<int32_t>(i));
-  submit();
+  DeviceStats not_of_runs;
+  Commands commands(*device_, not_of_runs);
+  for (int64_t i = 0; i < memory_.count(); ++i) poison_buffer(commands, memory_.first_own() + static_cast<int32_t>(i));
+  commands.submit("poisoning memory");
 }
 
-void WebGpuProgram::poison_buffer(int32_t index) {
+void WebGpuProgram::poison_buffer(Commands& commands, int32_t index) const {
   for (uint64_t at = 0; at < memory_.buffer_bytes(index); at += kPoisonBytes)
-    commands_.copy(poison_.get(), 0, memory_.buffer(index), at,
-                   std::min(kPoisonBytes, memory_.buffer_bytes(index) - at));
+    commands.copy(poison_.get(), 0, memory_.buffer(index), at,
+                  std::min(kPoisonBytes, memory_.buffer_bytes(index) - at));
 }
 
 void WebGpuProgram::make_guards() {
@@ -62,7 +64,7 @@ void WebGpuProgram::make_guards() {
 }
 
 void WebGpuProgram::poison_arena() {
-  for (const int32_t page : memory_.arena()) poison_buffer(page);
+  for (const int32_t page : memory_.arena()) poison_buffer(commands_, page);
 }
 
 void WebGpuProgram::poison_dead(size_t step) {
