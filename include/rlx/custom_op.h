@@ -51,7 +51,8 @@ struct CustomCall {
 };
 using CustomKernel = std::function<void(const CustomCall&)>;
 
-// The backend is named as in compile options: "reference", "cpu". A kernel may be registered before its op.
+// The backend is named as in compile options: "reference", "cpu", which runs the reference's where it has none. A
+// kernel may be registered before its op.
 void register_custom_kernel(std::string_view op, std::string_view backend, CustomKernel kernel);
 CustomKernel find_custom_kernel(std::string_view op, std::string_view backend);  // empty when there is none
 

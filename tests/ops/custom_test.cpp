@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "backends/reference/evaluate.h"
+#include "rlx/runtime.h"
 #include "support/op_cases.h"
 
 namespace rlx::test {
@@ -170,6 +171,11 @@ TEST(CustomOps, AreBuiltByNameAndRunTheRegisteredKernel) {
   register_custom_kernel("test.scale", "reference", multiply(10));  // replaces
   EXPECT_EQ(reference::evaluate(bound, {{in}})[0], Tensor::f32({2, 2}, {30, 60, 90, 120}));
   EXPECT_FALSE(find_custom_kernel("test.scale", "cpu"));
+  const auto on_cpu = [&] { return compile(graph, {.device = "cpu"}).run({{"x", in}}).at("y"); };
+  EXPECT_EQ(on_cpu(), Tensor::f32({2, 2}, {30, 60, 90, 120}));  // where the cpu has none of its own
+  register_custom_kernel("test.scale", "cpu", multiply(100));
+  EXPECT_EQ(on_cpu(), Tensor::f32({2, 2}, {300, 600, 900, 1200}));
+  EXPECT_EQ(reference::evaluate(bound, {{in}})[0], Tensor::f32({2, 2}, {30, 60, 90, 120}));
 
   EXPECT_THROW(custom_op("test.scale", {{x, x}}, factor), Error);
   EXPECT_THROW(custom_op("test.scale", {{x}}), Error);  // the type rule refuses

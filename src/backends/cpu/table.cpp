@@ -42,6 +42,7 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::cosh>(),
     {&ops::cumsum, cumsum, cumsum_supports, "chains", cumsum_scratch},
     {&ops::cumsum_backward, cumsum_backward, cumsum_supports, "chains", cumsum_scratch},
+    {&ops::custom, custom, custom_supports, "registered"},
     {&ops::dequant_gather, dequant_gather},
     {&ops::dequant_grouped_matmul, dequant_grouped_matmul_packed, dequant_grouped_packed_supports, "byte_dot", dequant_grouped_packed_scratch, &kDequantGroupedPacking},
     {&ops::dequant_grouped_matmul, dequant_grouped_matmul, dequant_grouped_supports, "rows", dequant_grouped_scratch},

@@ -190,6 +190,8 @@ void WebGpuProgram::set_param(size_t index, const Tensor& value) {
 void WebGpuProgram::set_input(size_t index, const Tensor& value) {
   Input& input = inputs_[index];
   const std::span<const std::byte> bytes = value.bytes();
+  // Large ones are uploaded always: that a tensor is the same object says nothing of its bytes, which a caller may
+  // write through a span they got before. Handles are for what stays.
   const bool small = bytes.size() <= kSmallInputBytes;
   const bool same = input.uploaded && !input.fed && small && !options_.webgpu.force_input_upload &&
                     std::ranges::equal(input.retained, bytes);

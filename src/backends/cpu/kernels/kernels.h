@@ -180,6 +180,10 @@ int64_t rope_scratch(const Signature& s, int threads);
 void rope(const Call& call);
 void rope_backward(const Call& call);
 
+// Kernels that somebody registered for "cpu"; those for "reference" run on the reference's row.
+bool custom_supports(const Signature& s);
+void custom(const Call& call);
+
 // supports: no more axes than a copy handles.
 bool few_axes(const Signature& s);
 void concat(const Call& call);

@@ -121,8 +121,9 @@ constexpr BuiltIn kBuiltIns[] = {
 };
 
 // A registered kernel replaces a built-in one.
-CustomKernel find(std::string_view name) {
-  if (CustomKernel registered = find_custom_kernel(name, "reference")) return registered;
+CustomKernel find(std::string_view name, std::string_view backend) {
+  for (const std::string_view of : {backend, std::string_view("reference")})
+    if (CustomKernel registered = find_custom_kernel(name, of)) return registered;
   for (const BuiltIn& b : kBuiltIns)
     if (b.name == name) return b.kernel;
   return nullptr;
@@ -132,9 +133,11 @@ CustomView view_of(const View& view) { return {view.dtype, view.sizes, view.data
 
 }  // namespace
 
-void custom(const Call& call) {
+void custom(const Call& call) { custom_by(call, "reference"); }
+
+void custom_by(const Call& call, std::string_view backend) {
   const auto& attrs = call.attrs<ops::CustomAttrs>();
-  const CustomKernel kernel = find(attrs.name);
+  const CustomKernel kernel = find(attrs.name, backend);
   if (!kernel)
     fail(ErrorKind::kUnsupported, str("Custom op '", attrs.name, "' has no kernel for backend 'reference'."));
   std::vector<CustomView> inputs, outputs;

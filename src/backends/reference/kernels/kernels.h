@@ -53,6 +53,8 @@ void cumprod(const Call& call);
 void cumsum(const Call& call);
 void cumsum_backward(const Call& call);
 void custom(const Call& call);
+// The same by the kernel that is registered for a backend, if there is one.
+void custom_by(const Call& call, std::string_view backend);
 void decode_float(const Call& call);
 void deform_conv(const Call& call);
 void dense_solve(const Call& call);
