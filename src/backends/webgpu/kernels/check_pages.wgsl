@@ -1,5 +1,6 @@
-// Do the tokens of every sequence lie in pages of the pool? As check_indices.wgsl; a sequence's first place stands for its
-// length, the others for its pages. One workgroup.
+// Do the tokens of every sequence lie in pages of the pool? A sequence's first place stands for its length, the others for
+// its pages.
+// @include "check.wgsl"
 struct Params {
   batch: u32,
   columns: u32,         // pages of a sequence
@@ -16,7 +17,6 @@ struct Params {
 @group(0) @binding(1) var<storage, read>       pages: array<i32>;
 @group(0) @binding(2) var<storage, read_write> errors: array<u32>;
 @group(0) @binding(3) var<uniform>             p: Params;
-var<workgroup> first_bad: atomic<u32>;
 
 fn value_at(i: u32) -> i32 {
   let b = i / (p.columns + 1u);
@@ -35,25 +35,5 @@ fn is_bad(i: u32) -> bool {
   let page = value_at(i);
   return page < 0 || u32(page) >= p.pool_pages;
 }
-
-@compute @workgroup_size(256)
-fn main(@builtin(local_invocation_index) thread: u32) {
-  let n = p.batch * (p.columns + 1u);
-  if (thread == 0u) { atomicStore(&first_bad, n); }
-  workgroupBarrier();
-  for (var i = thread; i < n; i += 256u) {
-    if (is_bad(i)) {
-      atomicMin(&first_bad, i);
-      break;
-    }
-  }
-  workgroupBarrier();
-  if (thread != 0u) { return; }
-  let i = atomicLoad(&first_bad);
-  let to = p.errors_base;
-  if (i >= n || errors[to] != 0u) { return; }
-  errors[to] = p.slot + 1u;
-  errors[to + 1u] = i;
-  errors[to + 2u] = bitcast<u32>(value_at(i));
-  errors[to + 3u] = p.rows;
-}
+fn places() -> u32 { return p.batch * (p.columns + 1u); }
+fn note_of(i: u32) -> vec3u { return vec3u(i, bitcast<u32>(value_at(i)), p.rows); }

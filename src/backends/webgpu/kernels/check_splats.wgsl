@@ -1,5 +1,6 @@
-// Do the lists of all tiles lie within the entries, and do those name splats? As check_indices.wgsl; the index that is noted
-// is 0 for a range and 1 for an entry. One workgroup.
+// Do the lists of all tiles lie within the entries, and do those name splats? What is noted is 0 and a range's end, or 1 and
+// an entry.
+// @include "check.wgsl"
 struct Params {
   n: u32,               // splats
   tiles: u32,
@@ -11,7 +12,6 @@ struct Params {
 @group(0) @binding(0) var<storage, read>       lists: array<u32>;
 @group(0) @binding(1) var<storage, read_write> errors: array<u32>;
 @group(0) @binding(2) var<uniform>             p: Params;
-var<workgroup> first_bad: atomic<u32>;
 
 fn range_of(tile: u32) -> vec2<u32> {
   let at = p.lists_base + p.n + p.limit + tile * 2u;
@@ -24,30 +24,13 @@ fn bad_entry(range: vec2<u32>) -> u32 {
   return e;
 }
 
-@compute @workgroup_size(256)
-fn main(@builtin(local_invocation_index) thread: u32) {
-  if (thread == 0u) { atomicStore(&first_bad, p.tiles); }
-  workgroupBarrier();
-  for (var t = thread; t < p.tiles; t += 256u) {
-    let range = range_of(t);
-    if (range.x >= range.y) { continue; }
-    if (range.y > p.limit || bad_entry(range) < range.y) {
-      atomicMin(&first_bad, t);
-      break;
-    }
-  }
-  workgroupBarrier();
-  if (thread != 0u) { return; }
-  let tile = atomicLoad(&first_bad);
-  let to = p.errors_base;
-  if (tile >= p.tiles || errors[to] != 0u) { return; }
+fn places() -> u32 { return p.tiles; }
+fn is_bad(tile: u32) -> bool {
   let range = range_of(tile);
-  errors[to] = p.slot + 1u;
-  if (range.y > p.limit) {
-    errors[to + 1u] = 0u;
-    errors[to + 2u] = range.y;
-  } else {
-    errors[to + 1u] = 1u;
-    errors[to + 2u] = lists[p.lists_base + p.n + bad_entry(range)];
-  }
+  return range.x < range.y && (range.y > p.limit || bad_entry(range) < range.y);
+}
+fn note_of(tile: u32) -> vec3u {
+  let range = range_of(tile);
+  if (range.y > p.limit) { return vec3u(0u, range.y, 0u); }
+  return vec3u(1u, lists[p.lists_base + p.n + bad_entry(range)], 0u);
 }
