@@ -241,9 +241,9 @@ class Executable {
 
   // Runs once. Every Input is given here or by a handle; unknown names, other dtypes or sizes throw. Returns copies.
   NamedTensors run(const NamedTensors& inputs, const RunOptions& options = {});
-  // Inputs by declaration order; the results, in output order, are valid until the next run. Allocates nothing once the
-  // sizes are known.
-  std::span<const Tensor> run_slots(std::span<const Tensor> inputs);
+  // Inputs by declaration order; `outputs` are the indices of those to return, in that order; empty: all. The results
+  // are valid until the next run: clone what is to stay. Allocates nothing once the sizes are known.
+  std::span<const Tensor> run_slots(std::span<const Tensor> inputs, std::span<const size_t> outputs = {});
 
   // States by name (spec 10, 3.8): zeros at first.
   Tensor read_state(std::string_view name) const;

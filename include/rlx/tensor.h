@@ -63,8 +63,15 @@ class Tensor {
   TensorType type() const { return {Shape(sizes_), dtype_}; }
 
   std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
-  std::span<std::byte> mutable_bytes();  // throws on borrowed bytes
+  std::span<std::byte> mutable_bytes();  // throws on borrowed and on sealed bytes
   bool is_owned() const { return writable_; }
+
+  // A promise that nobody writes these bytes any more, also not through spans that were got before: mutable_bytes()
+  // throws from now on, of copies too. A GPU uploads a sealed input once, however often it is run with.
+  void seal();
+  // Which bytes these are, while they cannot change: tensors with the same one hold the same bytes. 0 when they may
+  // change: borrowed, or handed out by mutable_bytes(), and not sealed since.
+  uint64_t fixed_id() const;
 
   // The elements as C++ values. Borrowed bytes may stand at any address; an Error says when T needs an aligned one.
   template <class T>
@@ -97,7 +104,8 @@ class Tensor {
   std::byte* data_ = nullptr;
   size_t size_bytes_ = 0;
   bool writable_ = true;
-  std::shared_ptr<const void> owner_;
+  struct Block;  // what copies share
+  std::shared_ptr<Block> block_;
 };
 
 using NamedTensors = std::map<std::string, Tensor>;
@@ -108,7 +116,7 @@ Tensor Tensor::of(DType dtype, std::vector<int64_t> sizes, std::span<const T> va
   t.check_holds(holds<T>(dtype), alignof(T));
   require(static_cast<int64_t>(values.size()) == t.num_elements(), "Number of values (", values.size(),
           ") does not match the tensor's elements (", t.num_elements(), ").");
-  std::copy(values.begin(), values.end(), t.mutable_values<T>().begin());
+  std::copy(values.begin(), values.end(), reinterpret_cast<T*>(t.data_));
   return t;
 }
 

@@ -1,5 +1,6 @@
 #include "rlx/tensor.h"
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -16,18 +17,32 @@ int64_t checked_elements(const std::vector<int64_t>& sizes) {
   return Shape(sizes).num_elements();
 }
 
+uint64_t next_id() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
 }  // namespace
+
+struct Tensor::Block {
+  std::shared_ptr<const void> owner;  // of borrowed bytes; may be null
+  void* memory = nullptr;             // owned
+  std::atomic<uint64_t> id = 0;       // 0: the bytes may change
+  std::atomic<bool> sealed = false;
+  ~Block() { std::free(memory); }
+};
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> sizes)
     : dtype_(dtype), sizes_(std::move(sizes)), elements_(checked_elements(sizes_)) {
   size_bytes_ = static_cast<size_t>(checked_mul(elements_, static_cast<int64_t>(size_of(dtype))));
   if (size_bytes_ == 0) return;
   // calloc: fresh pages are zero already, so a large tensor costs nothing until it is touched.
-  void* memory = std::calloc(size_bytes_, 1);
-  if (memory == nullptr)
+  block_ = std::make_shared<Block>();
+  block_->memory = std::calloc(size_bytes_, 1);
+  if (block_->memory == nullptr)
     fail(ErrorKind::kMemory, str("Tensor ", type(), " needs ", size_bytes_, " bytes, which are not available."));
-  data_ = static_cast<std::byte*>(memory);
-  owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+  block_->id = next_id();
+  data_ = static_cast<std::byte*>(block_->memory);
 }
 
 Tensor Tensor::f32(std::vector<int64_t> sizes, std::vector<float> values) {
@@ -60,15 +75,30 @@ Tensor Tensor::borrow(DType dtype, std::vector<int64_t> sizes, std::span<const s
           t.size_bytes_, " bytes).");
   t.data_ = const_cast<std::byte*>(bytes.data());  // never written: writable_ is false
   t.writable_ = false;
-  t.owner_ = std::move(owner);
+  if (owner != nullptr) {
+    t.block_ = std::make_shared<Block>();
+    t.block_->owner = std::move(owner);
+  }
   return t;
 }
 
 std::span<std::byte> Tensor::mutable_bytes() {
   if (!writable_)  // asked first: the message costs an allocation
     fail(ErrorKind::kInvalid, str("Tensor ", type(), " is borrowed or mapped; clone it before writing."));
+  if (block_ != nullptr) {
+    if (block_->sealed) fail(ErrorKind::kInvalid, str("Tensor ", type(), " is sealed; clone it before writing."));
+    block_->id = 0;
+  }
   return {data_, size_bytes_};
 }
+
+void Tensor::seal() {
+  if (block_ == nullptr) block_ = std::make_shared<Block>();
+  block_->sealed = true;
+  if (block_->id == 0) block_->id = next_id();
+}
+
+uint64_t Tensor::fixed_id() const { return block_ == nullptr ? 0 : block_->id.load(); }
 
 double Tensor::at(int64_t index) const {
   require(index >= 0 && index < elements_, "Index (", index, ") is out of range for ", elements_, " elements.");

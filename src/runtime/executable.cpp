@@ -115,7 +115,9 @@ struct Executable::Impl {
   std::vector<bool> input_set;                    // given to the program by the last run
   std::vector<bool> handle_set;                   // the program has the input's handle, or what a feed made of it
   std::vector<Tensor> results;
-  std::vector<const Tensor*> slots;  // kept, so that run_slots allocates nothing
+  // Kept, so that run_slots allocates nothing.
+  std::vector<const Tensor*> slots;
+  std::vector<bool> wanted;
 
   struct Extent {
     int64_t actual, upper;
@@ -442,16 +444,23 @@ NamedTensors Executable::run(const NamedTensors& inputs, const RunOptions& optio
   return out;
 }
 
-std::span<const Tensor> Executable::run_slots(std::span<const Tensor> inputs) {
+std::span<const Tensor> Executable::run_slots(std::span<const Tensor> inputs, std::span<const size_t> outputs) {
   const Impl::Guard guard(*impl_);
   require(inputs.size() == impl_->manifest.inputs.size(), "The graph has ", impl_->manifest.inputs.size(), " inputs, ",
           inputs.size(), " are given.");
   std::vector<const Tensor*>& given = impl_->slots;
   given.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) given[i] = &inputs[i];
-  impl_->run(given);
-  impl_->results.resize(impl_->manifest.outputs.size());
-  for (size_t i = 0; i < impl_->results.size(); ++i) impl_->results[i] = impl_->program->output(i);
+  const size_t all = impl_->manifest.outputs.size();
+  impl_->wanted.assign(all, outputs.empty());
+  for (const size_t i : outputs) {
+    require(i < all, "Output (", i, ") is out of range: the graph has ", all, " outputs.");
+    impl_->wanted[i] = true;
+  }
+  impl_->run(given, nullptr, &impl_->wanted);
+  impl_->results.resize(outputs.empty() ? all : outputs.size());
+  for (size_t i = 0; i < impl_->results.size(); ++i)
+    impl_->results[i] = impl_->program->output(outputs.empty() ? i : outputs[i]);
   return impl_->results;
 }
 

@@ -32,6 +32,12 @@ TEST(Executable, RunsAndReturnsTypedOutputsByName) {
   EXPECT_EQ(out.at("y"), Tensor::f32({2, 3}, {2, 21, 301, 5, 51, 601}));
   EXPECT_EQ(out.at("z"), Tensor::f32({2, 3}, {-1, -2, -3, -4, -5, -6}));
   EXPECT_EQ(exe.run({{"x", kX}}, {.outputs = {"z"}}).size(), 1u);
+  const std::vector<Tensor> slots = {kX};
+  const std::vector<size_t> backwards = {1, 0}, last = {1};
+  ASSERT_EQ(exe.run_slots(slots, backwards).size(), 2u);
+  EXPECT_EQ(exe.run_slots(slots, backwards)[1], out.at("y"));
+  ASSERT_EQ(exe.run_slots(slots, last).size(), 1u);
+  EXPECT_EQ(exe.run_slots(slots, last)[0], out.at("z"));
   exe.set_param("w", Tensor::f32({3}, {0, 0, 0}));  // again, between runs
   EXPECT_EQ(exe.run({{"x", kX}}).at("y"), Tensor::f32({2, 3}, {1, 1, 1, 1, 1, 1}));
 }
@@ -50,6 +56,8 @@ TEST(Executable, SaysWhatIsWrongWithItsArguments) {
   EXPECT_ERROR(exe.run({{"x", Tensor(DType::F64, {2, 3})}}), kInvalid, "Input 'x' is [2, 3] f64, not [2, 3] f32");
   EXPECT_ERROR(exe.run({{"x", kX}}, {.outputs = {"q"}}), kInvalid, "There is no output 'q'");
   EXPECT_ERROR(exe.run_slots({}), kInvalid, "The graph has 1 inputs, 0 are given");
+  EXPECT_ERROR(exe.run_slots(std::vector{kX}, std::vector<size_t>{2}), kInvalid,
+               "Output (2) is out of range: the graph has 2 outputs.");
   EXPECT_ERROR(exe.read_state("s"), kInvalid, "There is no state 's'; the graph has none");
   EXPECT_EQ(exe.run({{"x", kX}}).at("y"), Tensor::f32({2, 3}, {2, 21, 301, 5, 51, 601}));  // nothing is lost
 }

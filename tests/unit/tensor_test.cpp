@@ -83,6 +83,42 @@ TEST(Tensor, ABorrowedOneSharesMemoryAndIsNotWritten) {
   EXPECT_FALSE(t.reshaped({3, 1}).is_owned());
 }
 
+TEST(Tensor, FixedIdNamesBytesThatNobodyCanWrite) {
+  Tensor t = Tensor::f32({2}, {1, 2});
+  const uint64_t first = t.fixed_id();
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(Tensor(t).fixed_id(), first);
+  EXPECT_EQ(t.reshaped({1, 2}).fixed_id(), first);
+  EXPECT_NE(t.clone().fixed_id(), first);
+  EXPECT_NE(t.clone().fixed_id(), 0u);
+  Tensor copy = t;
+  const std::span<float> values = copy.mutable_values<float>();  // from here on anybody may write
+  EXPECT_EQ(t.fixed_id(), 0u);
+  values[0] = 3;
+  t.seal();
+  EXPECT_NE(t.fixed_id(), 0u);
+  EXPECT_NE(t.fixed_id(), first);
+  EXPECT_EQ(copy.fixed_id(), t.fixed_id());
+
+  const std::vector<float> memory = {1, 2, 3};
+  Tensor borrowed = Tensor::borrow(DType::F32, {3}, std::as_bytes(std::span(memory)));
+  EXPECT_EQ(borrowed.fixed_id(), 0u);
+  EXPECT_EQ(Tensor::borrow(DType::F32, {3}, borrowed.bytes(), std::make_shared<int>()).fixed_id(), 0u);
+  borrowed.seal();
+  EXPECT_NE(borrowed.fixed_id(), 0u);
+}
+
+TEST(Tensor, ASealedOneIsNotWritten) {
+  Tensor t = Tensor::f32({2}, {1, 2}), copy = t;
+  t.seal();
+  const uint64_t id = t.fixed_id();
+  t.seal();
+  EXPECT_EQ(t.fixed_id(), id);
+  EXPECT_ERROR(t.mutable_bytes(), kInvalid, "Tensor [2] f32 is sealed; clone it before writing.");
+  EXPECT_ERROR(copy.mutable_values<float>(), kInvalid, "is sealed");
+  EXPECT_NO_THROW(t.clone().mutable_bytes());
+}
+
 TEST(Tensor, ABorrowedOneMustHaveExactlyItsBytes) {
   const std::array<std::byte, 8> memory{};
   EXPECT_ERROR(Tensor::borrow(DType::F32, {3}, memory), kInvalid,

@@ -86,6 +86,75 @@ TEST_F(SteadyRunOnWebGpu, UnchangedInputsStayOnTheDevice) {
   EXPECT_EQ((always.stats().device - before).bytes_up, 4 * 8 * 4);
 }
 
+// Beyond what is compared byte by byte: a tensor stays where nobody can have written it.
+TEST_F(SteadyRunOnWebGpu, LargeInputsThatNobodyCanWriteStayOnTheDevice) {
+  Graph g;
+  const Value x = g.input("x", {{32, 1024}, DType::F32});
+  g.output(x + x, "y");
+  constexpr int64_t kBytes = 32 * 1024 * 4;
+  Executable exe = compile(g, {.device = "webgpu"});
+  // Bytes that a run uploads, which gives what it should.
+  const auto up = [&](Executable& e, const Tensor& in) {
+    const int64_t before = e.stats().device.bytes_up;
+    const Tensor y = e.run({{"x", in}}).at("y");
+    for (const int64_t i : {int64_t{0}, in.num_elements() - 1}) EXPECT_EQ(y.at(i), 2 * in.at(i));
+    return e.stats().device.bytes_up - before;
+  };
+  const std::vector<float> ones(32 * 1024, 1);
+  Tensor in = Tensor::f32({32, 1024}, ones);
+  EXPECT_EQ(up(exe, in), kBytes);
+  EXPECT_EQ(up(exe, in), 0);
+  const Tensor copy = in;
+  EXPECT_EQ(up(exe, copy), 0);
+  EXPECT_EQ(up(exe, in.clone()), kBytes);
+  EXPECT_EQ(up(exe, in), kBytes);
+
+  // A span for writing is out: every run may see other bytes.
+  const std::span<float> values = in.mutable_values<float>();
+  for (const float value : {2.f, 3.f}) {
+    values[0] = value;
+    EXPECT_EQ(up(exe, in), kBytes);
+    values.back() = value;
+    EXPECT_EQ(up(exe, copy), kBytes);
+  }
+  in.seal();
+  EXPECT_EQ(up(exe, in), kBytes);
+  EXPECT_EQ(up(exe, in), 0);
+
+  std::vector<float> memory = ones;
+  const Tensor borrowed = Tensor::borrow(DType::F32, {32, 1024}, std::as_bytes(std::span(memory)));
+  for (const float value : {2.f, 3.f}) {
+    memory[0] = value;
+    EXPECT_EQ(up(exe, borrowed), kBytes);
+  }
+
+  // What a run returned, fed to another.
+  Executable next = compile(g, {.device = "webgpu"});
+  const Tensor result = exe.run({{"x", in}}).at("y");
+  EXPECT_EQ(up(next, result), kBytes);
+  EXPECT_EQ(up(next, result), 0);
+
+  CompileOptions forced{.device = "webgpu"};
+  forced.webgpu.force_input_upload = true;
+  Executable always = compile(g, forced);
+  EXPECT_EQ(up(always, in), kBytes);
+  EXPECT_EQ(up(always, in), kBytes);
+}
+
+// A feed leaves other bytes in the input's place: the tensor that was there before has to come again.
+TEST_F(SteadyRunOnWebGpu, AFedInputIsUploadedAgain) {
+  Graph g;
+  const Value x = g.input("x", {{32, 1024}, DType::F32});
+  g.output(x + x, "y");
+  Executable exe = compile(g, {.device = "webgpu"});
+  const Tensor in = Tensor::f32({32, 1024}, std::vector<float>(32 * 1024, 1));
+  exe.feed("y", "x");
+  EXPECT_EQ(exe.run({{"x", in}}).at("y").at(0), 2);
+  EXPECT_EQ(exe.run({}).at("y").at(0), 4);
+  EXPECT_EQ(exe.run({{"x", in}}).at("y").at(0), 2);
+  EXPECT_EQ(exe.run({{"x", in}}).at("y").at(0), 2);
+}
+
 TEST_F(SteadyRunOnWebGpu, LargeHandlesAreUploadedOnce) {
   Graph g;
   const Value x = g.input("x", {{64, 1024}, DType::F32}), y = g.input("y", {{}, DType::F32});
@@ -118,6 +187,19 @@ TEST_F(SteadyRunOnWebGpu, OnlyTheWantedOutputsComeBack) {
   EXPECT_EQ(exe.stats().device.bytes_down - before, 4 * 8 * 4);
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one.at("z"), all.at("z"));
+
+  exe.reset_states();
+  const std::vector<Tensor> inputs = {x};
+  const std::vector<size_t> indices = {2, 1};
+  const int64_t middle = exe.stats().device.bytes_down;
+  const std::span<const Tensor> two = exe.run_slots(inputs, indices);
+  EXPECT_EQ(exe.stats().device.bytes_down - middle, 2 * 4 * 8 * 4);
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0], all.at("old"));
+  EXPECT_EQ(two[1], all.at("z"));
+  const auto allocated = allocations();
+  exe.run_slots(inputs, indices);
+  EXPECT_EQ(allocations(), allocated);
 }
 
 // One buffer for all readbacks, which grows by doubling, and one for what is tiny.

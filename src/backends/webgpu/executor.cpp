@@ -190,12 +190,14 @@ void WebGpuProgram::set_param(size_t index, const Tensor& value) {
 void WebGpuProgram::set_input(size_t index, const Tensor& value) {
   Input& input = inputs_[index];
   const std::span<const std::byte> bytes = value.bytes();
-  // Large ones are uploaded always: that a tensor is the same object says nothing of its bytes, which a caller may
-  // write through a span they got before. Handles are for what stays.
+  // That a tensor is the same object says nothing of its bytes, which a caller may write through a span they got
+  // before: large ones are the same only where nobody can, small ones are compared.
   const bool small = bytes.size() <= kSmallInputBytes;
-  const bool same = input.uploaded && !input.fed && small && !options_.webgpu.force_input_upload &&
-                    std::ranges::equal(input.retained, bytes);
+  const uint64_t id = value.fixed_id();
+  const bool same = input.uploaded && !input.fed && !options_.webgpu.force_input_upload &&
+                    ((id != 0 && id == input.fixed_id) || (small && std::ranges::equal(input.retained, bytes)));
   input.tensor = value;
+  input.fixed_id = id;
   input.fed = false;
   if (same) return;
   input.uploaded = false;

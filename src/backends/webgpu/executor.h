@@ -44,6 +44,7 @@ class WebGpuProgram : public DeviceProgram {
   struct Input {
     int32_t value = -1;
     Tensor tensor;
+    uint64_t fixed_id = 0;            // of the tensor
     std::vector<std::byte> retained;  // what was uploaded last, where that is little
     bool uploaded = false;            // the device has the tensor's bytes
     bool fed = false;                 // the device has what a feed left there, and the tensor is out of date

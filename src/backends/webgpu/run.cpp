@@ -244,6 +244,7 @@ void WebGpuProgram::take(const EndCopy& c, Tensor tensor) {
   }
   Input& input = inputs_[static_cast<size_t>(c.input)];
   input.tensor = std::move(tensor);
+  input.fixed_id = 0;
   input.uploaded = false;
   input.retained.clear();
 }
