@@ -117,7 +117,7 @@ struct Executable::Impl {
   std::vector<Tensor> results;
   // Kept, so that run_slots allocates nothing.
   std::vector<const Tensor*> slots;
-  std::vector<bool> wanted;
+  std::vector<bool> wanted_slots;
 
   struct Extent {
     int64_t actual, upper;
@@ -452,12 +452,12 @@ std::span<const Tensor> Executable::run_slots(std::span<const Tensor> inputs, st
   given.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) given[i] = &inputs[i];
   const size_t all = impl_->manifest.outputs.size();
-  impl_->wanted.assign(all, outputs.empty());
+  impl_->wanted_slots.assign(all, outputs.empty());
   for (const size_t i : outputs) {
     require(i < all, "Output (", i, ") is out of range: the graph has ", all, " outputs.");
-    impl_->wanted[i] = true;
+    impl_->wanted_slots[i] = true;
   }
-  impl_->run(given, nullptr, &impl_->wanted);
+  impl_->run(given, nullptr, &impl_->wanted_slots);
   impl_->results.resize(outputs.empty() ? all : outputs.size());
   for (size_t i = 0; i < impl_->results.size(); ++i)
     impl_->results[i] = impl_->program->output(outputs.empty() ? i : outputs[i]);

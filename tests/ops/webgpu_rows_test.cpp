@@ -95,6 +95,18 @@ TEST_F(WebGpuRows, Softmax) {
   columns.mutable_values<float>()[8 * 300 + 5] = INFINITY;
   columns.mutable_values<float>()[8 * 599 + 6] = NAN;
   expect_on_gpu(ops::softmax, {columns}, {.axis = 0});
+  // Many columns: one pass, whose threads keep some of their places. 1,100 places are more than one batch besides.
+  from_everywhere(ops::softmax, {random({130, 600, 4})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({6, 521, 1428})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({129, 1100, 8})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({128, 1300, 12}, DType::F16)}, {.axis = 1});
+  Tensor many = random({128, 1000, 4});
+  const std::span<float> values = many.mutable_values<float>();
+  for (size_t i = 0; i < 1000; ++i) values[4 * i + 1] = -INFINITY;
+  values[4 * 100 + 2] = INFINITY;
+  values[4 * 999 + 3] = NAN;
+  for (size_t i = 0; i < 4000; ++i) values[4000 + i] = -3e38f;
+  expect_on_gpu(ops::softmax, {many}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({3, 40, 70})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({300, 2, 5})}, {.axis = 1});
   Tensor infinite = random({2, 9000});

@@ -1,6 +1,6 @@
 // The second pass: y = exp(x - max) / sum. It goes through the tensor backwards: what the first pass read last may still be
 // in a cache.
-// @include "softmax_columns.wgsl"
+// @include "softmax_strips.wgsl"
 alias V = f32;           // @type f32 | f16 | vec4<f32> | vec4<f16>
 alias ST = f32;          // @type f32 | vec4<f32>: F
 
@@ -20,7 +20,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> dst: array<V>;
 @group(0) @binding(3) var<uniform>             p: Params;
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   // A workgroup beyond the last strip has an id beyond them all.

@@ -1,6 +1,6 @@
 // The first pass: per column and chunk the largest element and the sum of exp(x - largest). A chunk is every so many
 // places, so that all workgroups go through the tensor side by side: what they read last is then its last places.
-// @include "softmax_columns.wgsl"
+// @include "softmax_strips.wgsl"
 alias V = f32;           // @type f32 | f16 | vec4<f32> | vec4<f16>
 alias ST = f32;          // @type f32 | vec4<f32>: F
 
@@ -19,7 +19,7 @@ struct Params {
 
 fn load(s: Strip, place: u32) -> F { return F(src[p.src_base + s.column + place * p.inner]); }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
   let s = strip_of(group.x + group.y * groups.x, thread % LX);

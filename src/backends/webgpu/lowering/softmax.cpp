@@ -11,6 +11,7 @@
 #include "wgsl/softmax.h"
 #include "wgsl/softmax_apply.h"
 #include "wgsl/softmax_columns_apply.h"
+#include "wgsl/softmax_columns_kept.h"
 #include "wgsl/softmax_columns_stats.h"
 #include "wgsl/softmax_stats.h"
 
@@ -35,13 +36,43 @@ Operand emit_stats(LowerCall& call, Operand in, const RowPlan& plan, bool vector
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Along an axis that is not the last and that no workgroup holds: two passes over neighbouring columns, cut so that
-// both passes have workgroups enough.
-void emit_softmax_columns(LowerCall& call, Operand in, Operand out, AxisSplit split, bool safe) {
+// Along an axis that is not the last and that no registers hold, with `inner` columns of loads.
+struct Columns {
+  Operand in, out;
+  AxisSplit split{};
+  bool vector = false, safe = false;
+  std::string type(const LowerCall& call) const { return load_type(call.element(out), vector); }
+};
+
+// Workgroups with whole columns, which keep a part of them. They need registers, and rows of 256 bytes at a time to
+// read at full speed; a large GPU is busy with some 128 of them.
+bool emit_whole_columns(LowerCall& call, const Columns& c) {
+  namespace k = wgsl::softmax_columns_kept;
+  constexpr uint32_t kThreads = 512, kKept = 12, kStep = 8;
+  constexpr int64_t kLeastGroups = 128;
+  const uint32_t columns = call.element(c.out) == "f16" ? 32 : 16;
+  const int64_t groups = c.split.outer * ceil_div(c.split.inner, columns);
+  if (!c.vector || groups < kLeastGroups || call.device().limits().workgroup_threads < kThreads) return false;
+  call.emit(
+      {.kernel = {.kernel = "softmax_columns_kept",
+                  .types = {{"V", c.type(call)}},
+                  .constants = {{"WG", kThreads}, {"LX", columns}, {"KEPT", kKept}, {"STEP", kStep}},
+                  .includes = row_includes(call, c.vector)},
+       .operands = {c.in, c.out},
+       .params = {k::Params{
+                      .outer = to_u32(c.split.outer), .cols = to_u32(c.split.cols), .inner = to_u32(c.split.inner)},
+                  {&k::Params::outer}},
+       .grid = {.x = {.items = groups, .active = true}},
+       .extent_safe = c.safe,
+       .in_place = true});
+  return true;
+}
+
+// Two passes over neighbouring columns, cut so that both have workgroups enough.
+void emit_cut_columns(LowerCall& call, const Columns& c) {
   namespace first = wgsl::softmax_columns_stats;
   namespace second = wgsl::softmax_columns_apply;
-  const bool vector = loads_by_four(call, {1, split.inner, 1}, {in, out});
-  if (vector) split.inner /= 4;
+  const auto& [in, out, split, vector, safe] = c;
   constexpr int64_t kColumns = 32, kLeast = 64;  // columns of a workgroup, and the fewest places
   // Workgroups of the passes: the first has enough of them to read at full speed, and few results for the second to
   // read, whose many follow the tensor closely.
@@ -63,7 +94,7 @@ void emit_softmax_columns(LowerCall& call, Operand in, Operand out, AxisSplit sp
   };
   second::Params apply_params = params(second::Params{}, chunks);
   apply_params.chunk = to_u32(chunk);
-  const KernelKey key{.types = {{"V", load_type(call.element(out), vector)}, {"ST", load_type("f32", vector)}},
+  const KernelKey key{.types = {{"V", c.type(call)}, {"ST", load_type("f32", vector)}},
                       .constants = {{"LX", to_u32(columns)}},
                       .includes = row_includes(call, vector)};
   KernelKey stats_key = key, apply_key = key;
@@ -107,7 +138,12 @@ void lower_softmax(LowerCall& call) {
                .in_place = true});
     return;
   }
-  if (split.inner > 1) return emit_softmax_columns(call, in, out, split, safe);
+  if (split.inner > 1) {
+    Columns columns{in, out, split, loads_by_four(call, {1, split.inner, 1}, {in, out}), safe};
+    if (columns.vector) columns.split.inner /= 4;
+    if (!emit_whole_columns(call, columns)) emit_cut_columns(call, columns);
+    return;
+  }
   const Operand stats = emit_stats(call, in, plan, vector, safe);
   plan.kept = 0;
   namespace k = wgsl::softmax_apply;
