@@ -95,6 +95,61 @@ TEST(Plan, InvariantsHoldOnRandomProblemsWithAllOptions) {
   });
 }
 
+// Sizes of gigabytes: offsets beyond 32 bits are those of the small problem, as many times larger.
+TEST(Plan, LargeProblemsArePlannedAsSmallOnes) {
+  constexpr int64_t kTimes = int64_t{1} << 24;  // the largest value has 40 GiB
+  int64_t largest = 0;
+  for_random(60, [&](Rng& rng) {
+    const Problem small = random_problem(rng, rng.integer(10, 40));
+    Problem large = small;
+    for (plan::Value& v : large.values) {
+      v.size_bytes *= kTimes;
+      v.view_offset_bytes *= kTimes;
+    }
+    for (plan::Step& s : large.steps) s.scratch_bytes *= kTimes;
+    for (Options o : all_options())
+      for (const int64_t page : {0, 4096}) {
+        o.page_bytes = page;
+        o.guard_bytes = page == 0 ? 0 : 64;
+        const Plan expected = plan::make_plan(small, o);
+        Options scaled = o;
+        for (int64_t* bytes : {&scaled.alignment, &scaled.page_bytes, &scaled.guard_bytes}) *bytes *= kTimes;
+        const Plan plan = plan::make_plan(large, scaled);
+        EXPECT_EQ(plan::check(large, plan, scaled), std::vector<std::string>{});
+        EXPECT_EQ(plan.order, expected.order);
+        EXPECT_EQ(plan.shared, expected.shared);
+        EXPECT_EQ(plan.arena_bytes, expected.arena_bytes * kTimes);
+        EXPECT_EQ(plan.persistent_bytes, expected.persistent_bytes * kTimes);
+        for (size_t v = 0; v < plan.slots.size(); ++v) {
+          EXPECT_EQ(plan.slots[v].offset, expected.slots[v].offset * kTimes);
+          EXPECT_EQ(plan.slots[v].size, expected.slots[v].size * kTimes);
+          largest = std::max(largest, plan.slots[v].offset);
+        }
+        for (size_t s = 0; s < plan.scratch.size(); ++s)
+          EXPECT_EQ(plan.scratch[s].offset, expected.scratch[s].offset * kTimes);
+      }
+  });
+  EXPECT_GT(largest, int64_t{1} << 36);
+}
+
+TEST(Plan, ValuesThatLiveTogetherBeyondFourGiB) {
+  // Five of 1.5 GiB that the last step reads, and one that is dead by then.
+  constexpr int64_t kBytes = 3 * (int64_t{1} << 29);
+  Problem p;
+  for (int i = 0; i < 7; ++i) p.values.push_back({.size_bytes = kBytes});
+  p.steps = {{.writes = {6}}, {.reads = {6}, .writes = {0}}};
+  for (int32_t i = 1; i < 5; ++i) p.steps.push_back({.writes = {i}});
+  p.steps.push_back({.reads = {0, 1, 2, 3, 4}, .writes = {5}});
+  for (const int64_t page : {int64_t{0}, int64_t{1} << 31, int64_t{1} << 33}) {
+    const Plan plan = plan::make_plan(p, {.in_place = false, .verify = true, .page_bytes = page});
+    EXPECT_EQ(plan.arena_bytes, page == int64_t{1} << 31 ? 5 * page + kBytes : page == 0 ? 6 * kBytes : page + kBytes);
+    for (size_t a = 0; a < 6; ++a) {
+      EXPECT_TRUE(page == 0 || plan.slots[a].offset % page + kBytes <= page);
+      for (size_t b = 0; b < a; ++b) EXPECT_GE(std::abs(plan.slots[a].offset - plan.slots[b].offset), kBytes);
+    }
+  }
+}
+
 TEST(Plan, StepsThatWriteOneValueKeepTheirOrder) {
   // Value 0 is written twice, read, written over and read again, beside steps that are ready at once.
   Problem p;
