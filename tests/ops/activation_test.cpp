@@ -67,7 +67,7 @@ static void signed_integers(Builder& b) {
 }
 
 OP_CASES(relu) {
-  add({f64({-2, -0.0, 0, 3, kInf, -kInf, NAN})}).expect({f64({0, 0, 0, 3, kInf, 0, NAN})}, kExact);
+  add({f64({-2, -0.0, 0, 3, kInf, -kInf, NAN})}).expect({f64({0, -0.0, 0, 3, kInf, 0, NAN})}, kExact);
   add({Tensor::i64({4}, {(int64_t{1} << 62) + 1, -5, 0, INT64_MIN})})
       .expect({Tensor::i64({4}, {(int64_t{1} << 62) + 1, 0, 0, 0})}, kExact);
   add({integers({3}, -7, -7, DType::I8)}).expect({integers({3}, 0, 0, DType::I8)}, kExact);
@@ -182,7 +182,7 @@ OP_CASES(gelu_approx) {
 
 OP_CASES(round) {
   add({f64({0.5, 1.5, 2.5, -0.5, -1.5, 0.49999999999999994, 2.51, -2.51, 1e300, kInf, NAN})})
-      .expect({f64({0, 2, 2, 0, -2, 0, 3, -3, 1e300, kInf, NAN})}, kExact);
+      .expect({f64({0, 2, 2, -0.0, -2, 0, 3, -3, 1e300, kInf, NAN})}, kExact);
   add({Tensor::f32({2}, {0.49999997f, 8388607.5f})}).expect({Tensor::f32({2}, {0, 8388608})}, kExact);
   formula(*this, -9, 9, [](double x) { return x - std::remainder(x, 1.0); });  // remainder ties to even
   float_only(*this);

@@ -110,7 +110,7 @@ OP_CASES(pow) {
       .expect({Tensor::f32({5}, {8, -8, NAN, 1, 2})}, kRounding);
   add({Tensor::f32({12}, {0, -0.0f, -0.0f, INFINITY, -INFINITY, -INFINITY, -1, 1, NAN, NAN, 2, -8}),
        Tensor::f32({12}, {-1, -3, 3, -2, 3, 2.5f, INFINITY, NAN, 0, 1, -INFINITY, 1.0f / 3})})
-      .expect({Tensor::f32({12}, {INFINITY, -INFINITY, 0, 0, -INFINITY, INFINITY, 1, 1, 1, NAN, 0, NAN})}, kExact);
+      .expect({Tensor::f32({12}, {INFINITY, -INFINITY, -0.0f, 0, -INFINITY, INFINITY, 1, 1, 1, NAN, 0, NAN})}, kExact);
   add({Tensor::i32({4}, {2, -3, 5, -1}), Tensor::i32({4}, {10, 3, 0, -3})})
       .expect({Tensor::i32({4}, {1024, -27, 1, -1})}, kExact);
   broadcast_case(add({random({2, 1, 4}, 0.5, 2), random({3, 1})}), [](double a, double b) { return std::pow(a, b); });
@@ -125,7 +125,7 @@ static Tensor floats(DType dtype, const std::vector<double>& values) {
 }
 
 OP_CASES(mod) {
-  const std::vector<double> expected = {1, 2, -2, -1, 1.5, -1.5, 0, 0, 0.0, 3, INFINITY, NAN, NAN, NAN, 0, 0};
+  const std::vector<double> expected = {1, 2, -2, -1, 1.5, -1.5, 0, 0, -0.0, 3, INFINITY, NAN, NAN, NAN, 0, 0};
   for (const DType d : {DType::F64, DType::F32, DType::F16, DType::BF16})
     add({floats(d, kDividends), floats(d, kDivisors)}).expect({floats(d, expected)}, kExact);
   add({floats(DType::F64, {6, -6, 0}), floats(DType::F64, {-3, 3, -1})}).check([](const Tensors&, const Tensors& out) {
@@ -148,7 +148,7 @@ OP_CASES(mod) {
 }
 
 OP_CASES(fmod) {
-  const std::vector<double> expected = {1, -1, 1, -1, 1.5, -1.5, 0, 0, 0, 3, -3, NAN, NAN, NAN, 0, 0};
+  const std::vector<double> expected = {1, -1, 1, -1, 1.5, -1.5, 0, -0.0, -0.0, 3, -3, NAN, NAN, NAN, 0, -0.0};
   for (const DType d : {DType::F64, DType::F32, DType::F16, DType::BF16})
     add({floats(d, kDividends), floats(d, kDivisors)}).expect({floats(d, expected)}, kExact);
   add({floats(DType::F64, {6, -6, -0.0}), floats(DType::F64, {-3, 3, 1})})

@@ -109,6 +109,10 @@ Tensor complex(std::vector<int64_t> sizes, std::vector<C> values) {
 Tensor u8(std::vector<int64_t> sizes, std::vector<uint8_t> values) {
   return Tensor::of<uint8_t>(DType::U8, std::move(sizes), values);
 }
+Tensor u64(std::vector<int64_t> sizes, std::vector<uint64_t> values) {
+  return Tensor::of<uint64_t>(DType::U64, std::move(sizes), values);
+}
+constexpr int64_t kMin64 = std::numeric_limits<int64_t>::min(), kMax64 = std::numeric_limits<int64_t>::max();
 constexpr int32_t kMin32 = std::numeric_limits<int32_t>::min(), kMax32 = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -155,6 +159,8 @@ OP_CASES(reduce_max) {
   add({Tensor(DType::F32, {2, 0})}, {.axes = {1}}).expect({Tensor::f32({2}, {-INFINITY, -INFINITY})}, kExact);
   add({Tensor(DType::I32, {1, 0})}, {.axes = {1}}).expect({Tensor::i32({1}, {kMin32})}, kExact);
   add({Tensor(DType::U8, {1, 0})}, {.axes = {1}}).expect({u8({1}, {0})}, kExact);
+  add({Tensor(DType::I64, {2, 0})}, {.axes = {1}}).expect({Tensor::i64({2}, {kMin64, kMin64})});
+  add({Tensor(DType::U64, {1, 0})}, {.axes = {1}}).expect({u64({1}, {0})});
   add({Tensor::i64({3}, {(int64_t{1} << 60), (int64_t{1} << 60) + 1, -5})}, {.axes = {0}})
       .expect({Tensor::i64({}, {(int64_t{1} << 60) + 1})});
   add({Tensor::f32({3}, {-INFINITY, -3, -7})}, {.axes = {0}}).expect({Tensor::f32({}, {-3})}, kExact);
@@ -168,6 +174,8 @@ OP_CASES(reduce_min) {
   add({Tensor(DType::F32, {2, 0})}, {.axes = {1}}).expect({Tensor::f32({2}, {INFINITY, INFINITY})}, kExact);
   add({Tensor(DType::I32, {1, 0})}, {.axes = {1}}).expect({Tensor::i32({1}, {kMax32})}, kExact);
   add({Tensor(DType::U8, {1, 0})}, {.axes = {1}}).expect({u8({1}, {255})}, kExact);
+  add({Tensor(DType::I64, {0, 2})}, {.axes = {0}}).expect({Tensor::i64({2}, {kMax64, kMax64})});
+  add({Tensor(DType::U64, {1, 0})}, {.axes = {1}}).expect({u64({1}, {UINT64_MAX})});
   add({u8({3}, {200, 50, 90})}, {.axes = {0}}).expect({u8({}, {50})}, kExact);
   of_many_sizes(*this, -2, 2);
   add_error({random({2}, DType::C64)}, {.axes = {0}}, "not defined for c64");

@@ -8,6 +8,7 @@
 
 namespace rlx::test {
 
+// Without any tolerance a zero has a sign: such results are moved or chosen, not computed.
 testing::AssertionResult near(const Tensor& actual, const Tensor& expected, Tolerance tolerance) {
   if (actual.type() != expected.type())
     return testing::AssertionFailure() << "type " << str(actual.type()) << " is not " << str(expected.type());
@@ -25,7 +26,11 @@ testing::AssertionResult near(const Tensor& actual, const Tensor& expected, Tole
   double top = 0;
   for (const double v : e)
     if (std::isfinite(v)) top = std::max(top, std::fabs(v));
+  const bool exact = tolerance.rel == 0 && tolerance.abs == 0 && tolerance.of_max == 0;
   for (size_t i = 0; i < a.size(); ++i) {
+    if (exact && a[i] == 0 && e[i] == 0 && std::signbit(a[i]) != std::signbit(e[i]))
+      return testing::AssertionFailure() << "element " << i << " of " << a.size() << " is " << a[i] << ", expected "
+                                         << e[i];
     if (a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]))) continue;
     const double bound = tolerance.rel * std::fabs(e[i]) + tolerance.abs + tolerance.of_max * top;
     if (std::isfinite(e[i]) && std::fabs(a[i] - e[i]) <= bound) continue;

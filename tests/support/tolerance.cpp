@@ -23,8 +23,8 @@ constexpr Row kOps[] = {
     {"div", Class::kArithmetic},
     {"max", Class::kArithmetic},
     {"min", Class::kArithmetic},
-    {"neg", Class::kArithmetic},
-    {"abs", Class::kArithmetic},
+    {"neg", Class::kExact},
+    {"abs", Class::kExact},
     {"relu", Class::kArithmetic},
     {"sqrt", Class::kArithmetic},
     {"rsqrt", Class::kArithmetic},
@@ -66,6 +66,8 @@ double largest(const Tensor& t) {
 }
 
 }  // namespace
+
+bool is_exact(const OpDef& op) { return class_of(op) == Class::kExact; }
 
 Tolerance tolerance_of(const OpDef& op, const Attrs&, std::span<const Tensor> inputs, const Tensor& expected) {
   const Class c = class_of(op);

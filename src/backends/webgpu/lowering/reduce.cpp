@@ -144,10 +144,14 @@ void emit_reduction(LowerCall& call, const Reduction& r) {
 bool reduce_supports(const LowerSignature& s, const Device&) {
   const std::vector<int64_t> axes = sorted_axes(s.attrs.as<ops::ReduceAttrs>(), s.input(0).rank());
   if (axes.empty()) return !is_complex(s.input(0).dtype);
-  // The mean of no integers is an error, which the host has the words for.
-  if (&s.op == &ops::reduce_mean && is_int(s.input(0).dtype))
-    for (const int64_t axis : axes)
-      if (s.input(0).dim(axis).is(0)) return false;
+  const DType dtype = s.input(0).dtype;
+  const bool empty = std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return s.input(0).dim(axis).is(0); });
+  if (empty && is_int(dtype)) {
+    // The mean of no integers is an error, which the host has the words for; the ends of 64 bits do not fit the 32 that
+    // integers have here.
+    const bool is_end = &s.op == &ops::reduce_max || &s.op == &ops::reduce_min;
+    if (&s.op == &ops::reduce_mean || (is_end && size_of(dtype) == 8)) return false;
+  }
   return axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());  // side by side: passes see to it
 }
 
