@@ -27,6 +27,22 @@ bool has_webgpu() {
   return false;
 }
 
+// On the oracle and on the GPU, whose grids have at most so many workgroups a row; 0: as many as it can.
+void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, int64_t max_groups_per_row) {
+  const Tensors expected = run_op(op, inputs, attrs);
+  for (const bool checks : {true, false}) {
+    CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = checks};
+    options.webgpu.bounds_checks = checks;
+    options.webgpu.no_host_steps = true;
+    options.webgpu.max_groups_per_row = max_groups_per_row;
+    try {
+      EXPECT_TRUE(near(run_op_on(options, op, inputs, attrs, checks ? 0 : 2)[0], expected[0], kAccumulation));
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.what();
+    }
+  }
+}
+
 }  // namespace
 
 TEST(ConvKernels, TheTableNamesAKernelForEachShape) {
@@ -84,6 +100,43 @@ TEST(ConvKernels, TheResidualMayBeTheInput) {
       }
       EXPECT_TRUE(near(results[1], results[0], dtype == DType::F16 ? Tolerance{.of_max = 4e-3} : kAccumulation));
     }
+}
+
+// More blocks of channels, phases and windows than an axis of the grid holds: 65,535 of a GPU, three here.
+TEST(ConvKernels, GridsGoOnAlongTheNextAxis) {
+  if (!has_webgpu()) GTEST_SKIP() << "no adapter";
+  Rng rng(5);
+  const auto random = [&](std::vector<int64_t> sizes) { return rng.tensor(std::move(sizes), DType::F32); };
+  for (const int64_t groups : {1, 4}) {  // blocks of one group alone, and of several
+    SCOPED_TRACE(str(groups, " groups"));
+    const int64_t cin = 2 * groups, cout = 11 * groups;
+    expect_same(ops::conv, {random({2, cin, 11, 12}), random({cout, 2, 3, 3})},
+                Attrs(ops::ConvAttrs{.kernel_size = {3, 3}, .padding = {1, 1}, .groups = groups}), 3);
+    expect_same(ops::conv_transpose, {random({2, cin, 10, 11}), random({cin, 11, 3, 3})},
+                Attrs(ops::ConvTransposeAttrs{.kernel_size = {3, 3}, .stride = {2, 3}, .groups = groups}), 3);
+    // Two tiles of k, two of channels, several splits.
+    const std::vector<Dim> weight = {70 * groups, 8, 3, 3};
+    expect_same(ops::conv2d_backward_weight, {random({3, 8 * groups, 9, 12}), random({3, 70 * groups, 9, 12})},
+                Attrs(ops::Conv2dBackwardWeightAttrs{
+                    .kernel_size = {3, 3}, .padding = {1, 1}, .groups = groups, .weight_shape = weight}),
+                3);
+  }
+}
+
+TEST(ConvKernels, MoreGroupsThanAnAxisHolds) {
+  if (!has_webgpu()) GTEST_SKIP() << "no adapter";
+  Rng rng(6);
+  const int64_t groups = 70000;
+  expect_same(ops::conv, {rng.tensor({1, 2 * groups, 1, 2}), rng.tensor({groups, 2, 1, 1})},
+              Attrs(ops::ConvAttrs{.kernel_size = {1, 1}, .groups = groups}), 0);
+  // Slow on a software adapter, so that it is not run: the test above has its results.
+  Graph graph;
+  const TensorType rows{{1, groups, 1, 2}, DType::F32};
+  const Value x = graph.input("x", rows), dy = graph.input("dy", rows);
+  graph.output(
+      ops::conv2d_backward_weight(x, dy, {.kernel_size = {1, 1}, .groups = groups, .weight_shape = {groups, 1, 1, 1}}),
+      "dw");
+  EXPECT_NO_THROW(compile(graph, {.device = "webgpu"}));
 }
 
 // Weights that a run computes are packed in every run.

@@ -1,6 +1,6 @@
 // result[channel, k] = sum over windows of gradient[channel, window] * image[k, window], k an input channel's tap: a matrix
 // product over all windows of all images, in splits that write to slices of their own. A workgroup computes 64 x 64, a
-// thread 4 x 4. Grid: x tiles of k, y tiles of channels, z groups and splits.
+// thread 4 x 4. Grid: a workgroup for each tile of k, tile of channels, group and split.
 alias T = f32;             // @type f32 | f16
 const TILE: u32 = 64u;
 const DEPTH: u32 = 16u;    // windows at a time
@@ -23,6 +23,9 @@ struct Params {
   cout: u32,
   cout_group: u32,
   row: u32,                // elements of result per channel: input channels of a group times taps
+  row_tiles: u32,          // of it
+  channel_tiles: u32,      // of the channels of a group
+  splits: u32,
   tiles: u32,              // of windows
   tiles_per_split: u32,
   split_stride: u32,
@@ -41,11 +44,14 @@ var<workgroup> gradient_tile: array<vec4<f32>, DEPTH * TILE / 4u>;
 var<workgroup> image_tile: array<vec4<f32>, DEPTH * TILE / 4u>;
 
 @compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32) {
-  let n0 = group.x * TILE;
-  let m0 = group.y * TILE;
-  let g = group.z % p.groups;
-  let split = group.z / p.groups;
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+        @builtin(local_invocation_index) lane: u32) {
+  let at = group.x + group.y * groups.x;
+  let n0 = at % p.row_tiles * TILE;
+  let m0 = at / p.row_tiles % p.channel_tiles * TILE;
+  let g = at / (p.row_tiles * p.channel_tiles) % p.groups;
+  let split = at / (p.row_tiles * p.channel_tiles * p.groups);
+  if (split >= p.splits) { return; }
   let first = split * p.tiles_per_split;
   let last = min(first + p.tiles_per_split, p.tiles);
   let depth = lane % DEPTH;   // of the tile: neighbouring threads read neighbouring windows

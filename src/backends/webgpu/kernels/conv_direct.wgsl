@@ -1,5 +1,6 @@
 // result[image, channel, window] = act(sum over channels and taps of weight * image + bias + residual), for few channels:
-// one thread per window and CO output channels of a group. Grid: x windows of all images, y blocks of channels, z phases.
+// one thread per window and CO output channels of a group. Grid: x windows of all images, y and z one after the other the
+// blocks of channels of all groups, for each phase.
 // @include "scalar.wgsl"
 // @include "activation.wgsl"
 alias T = f32;             // @type f32 | f16
@@ -24,6 +25,7 @@ struct Params {
   stride_w: u32,
   slots: u32,              // taps of a phase
   blocks: u32,             // of channels in a group
+  all_blocks: u32,         // in all groups
   cout: u32,
   cout_group: u32,
   group_stride: u32,       // of weight
@@ -54,13 +56,16 @@ struct Params {
 @group(0) @binding(7) var<uniform>             p: Params;
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u) {
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u,
+        @builtin(num_workgroups) groups: vec3u) {
   let n = p.n_first + id.x;
   if (n >= p.n_end) { return; }
-  let g = group.y / p.blocks;
-  let m0 = group.y % p.blocks * CO;
+  let at = group.y + group.z * groups.y;
+  let phase = at / p.all_blocks;
+  if (phase >= p.step_d * p.step_h * p.step_w) { return; }
+  let g = at % p.all_blocks / p.blocks;
+  let m0 = at % p.blocks * CO;
   let count = min(CO, p.cout_group - m0);
-  let phase = group.z;
   let q = n % p.windows;
   let qz = q / (p.q_h * p.q_w);
   let qy = q / p.q_w % p.q_h;

@@ -19,10 +19,10 @@ void lower_conv2d_backward_weight(LowerCall& call) {
   const auto ceil_div = [](int64_t n, int64_t d) { return (n + d - 1) / d; };
   const int64_t row = c.cin_group() * c.taps, total = c.cout * row;
   const int64_t tiles = ceil_div(c.n(), kDepth);
-  const int64_t groups = ceil_div(row, kTile) * ceil_div(c.m(), kTile) * c.groups;
-  const int64_t room = int64_t{call.device().limits().groups_per_axis} / c.groups;
+  const int64_t row_tiles = ceil_div(row, kTile), channel_tiles = ceil_div(c.m(), kTile);
+  const int64_t groups = checked_mul(row_tiles * channel_tiles, c.groups);
   const int64_t wanted = std::clamp<int64_t>(std::min(ceil_div(2 * kManyGroups, groups), tiles / 4), 1, 64);
-  const int64_t per_split = ceil_div(tiles, std::max<int64_t>(1, std::min(wanted, room)));
+  const int64_t per_split = ceil_div(tiles, wanted);
   const int64_t splits = ceil_div(tiles, per_split);
 
   std::vector<uint32_t> taps;
@@ -54,12 +54,13 @@ void lower_conv2d_backward_weight(LowerCall& call) {
                                  .cout = to_u32(c.cout),
                                  .cout_group = to_u32(c.m()),
                                  .row = to_u32(row),
+                                 .row_tiles = to_u32(row_tiles),
+                                 .channel_tiles = to_u32(channel_tiles),
+                                 .splits = to_u32(splits),
                                  .tiles = to_u32(tiles),
                                  .tiles_per_split = to_u32(per_split),
                                  .split_stride = to_u32(total)},
-             .grid = {.x = {.items = row, .per_group = kTile},
-                      .y = {.items = c.m(), .per_group = kTile},
-                      .z = {.items = c.groups * splits}}});
+             .grid = {.x = {.items = to_u32(groups * splits)}}});
   if (direct) return;
   namespace s = wgsl::conv_combine;
   call.emit(

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backends/webgpu/lowering/conv_problem.h"
+#include "backends/webgpu/memory.h"
 #include "wgsl/conv_combine.h"
 #include "wgsl/conv_depthwise.h"
 #include "wgsl/conv_direct.h"
@@ -48,7 +49,9 @@ bool is_depthwise(const ConvProblem& c, const Limits&) {
 
 // A tile's rows that a group fills: below a quarter the rest is wasted.
 bool is_gemm(const ConvProblem& c, const Limits& limits) {
-  return c.m() >= 12 && c.k() >= 8 && c.groups * c.phases() <= limits.groups_per_axis;
+  constexpr int64_t kSmallestTile = 32;
+  return c.m() >= 12 && c.k() >= 8 && c.groups * c.phases() <= limits.groups_per_axis &&
+         c.m() <= kSmallestTile * limits.groups_per_axis;
 }
 
 const ConvVariant kVariants[] = {
@@ -112,8 +115,8 @@ std::vector<uint32_t> order_of(const ConvProblem& c) {
 
 // Windows in pieces of what one axis of a grid holds.
 template <class F>
-void for_pieces(const ConvProblem& c, int64_t per_group, const Limits& limits, const F& f) {
-  const int64_t most = int64_t{limits.groups_per_axis} * per_group;
+void for_pieces(const ConvProblem& c, int64_t per_group, int64_t groups, const F& f) {
+  const int64_t most = groups * per_group;
   for (int64_t first = 0; first < c.n(); first += most) f(first, std::min(most, c.n() - first));
 }
 
@@ -125,10 +128,12 @@ void emit_direct(LowerCall& call, const ConvProblem& c, const ConvOperands& o) {
   Epilogue e = epilogue_of(o, o.w, o.w);
   const int64_t per_thread = c.m() >= 4 ? 4 : c.m() >= 2 ? 2 : 1, blocks = ceil_div(c.m(), per_thread);
   append(e.constants, {{"CO", to_u32(per_thread)}});
-  if (c.groups * blocks > call.device().limits().groups_per_axis || c.phases() > call.device().limits().groups_per_axis)
-    fail(ErrorKind::kUnsupported, str("A convolution to (", c.cout, ") channels has too many blocks for a grid."));
-  const bool whole = c.n() <= int64_t{64} * call.device().limits().groups_per_axis;
-  for_pieces(c, 64, call.device().limits(), [&](int64_t first, int64_t count) {
+  // What one axis of the grid does not hold goes on along the next.
+  const int64_t all_blocks = checked_mul(c.groups, blocks), planes = checked_mul(all_blocks, c.phases());
+  const Limits limits = limits_for(call.device(), call.options());
+  const int64_t across = std::min<int64_t>(planes, limits.groups_per_row);
+  const bool whole = c.n() <= int64_t{64} * limits.groups_per_row;
+  for_pieces(c, 64, limits.groups_per_row, [&](int64_t first, int64_t count) {
     call.emit({.kernel = {"conv_direct", {{"T", element(call, o.y)}}, e.constants},
                .operands = {o.x, tap_table, order, o.w, e.bias, e.residual, o.y},
                .params = {k::Params{.n_first = to_u32(first),
@@ -147,6 +152,7 @@ void emit_direct(LowerCall& call, const ConvProblem& c, const ConvOperands& o) {
                                     .stride_w = to_u32(c.stride[2]),
                                     .slots = to_u32(c.slots),
                                     .blocks = to_u32(blocks),
+                                    .all_blocks = to_u32(all_blocks),
                                     .cout = to_u32(c.cout),
                                     .cout_group = to_u32(c.m()),
                                     .group_stride = to_u32(c.group_stride),
@@ -161,8 +167,8 @@ void emit_direct(LowerCall& call, const ConvProblem& c, const ConvOperands& o) {
                                     .step_w = to_u32(c.step[2])},
                           {&k::Params::n_end}},
                .grid = {.x = {.items = count, .per_group = 64, .active = true},
-                        .y = {.items = c.groups * blocks},
-                        .z = {.items = c.phases()}},
+                        .y = {.items = across},
+                        .z = {.items = to_u32(planes), .per_group = across}},
                .extent_safe = whole && o.extent_safe});
   });
 }
@@ -282,7 +288,7 @@ void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, con
   if (rows_out) key.includes.emplace_back("conv_store", "conv_store_rows");
   const Operand tap_table = call.table(taps);
   const bool whole = c.n() <= int64_t{v.bn} * limits.groups_per_axis;
-  for_pieces(c, v.bn, limits, [&](int64_t first, int64_t count) {
+  for_pieces(c, v.bn, limits.groups_per_axis, [&](int64_t first, int64_t count) {
     call.emit({.kernel = key,
                .operands = {o.x, tap_table, w, e.bias, e.residual, to},
                .params = {k::Params{.groups = to_u32(c.groups),
