@@ -103,6 +103,56 @@ TEST_F(CheckIndicesOnWebGpu, RowsBeyondAnActiveExtentMayBeAnything) {
   EXPECT_ERROR(exe.run({{"i", padded}}), kRuntime, "Index (99)");
 }
 
+// The same where the extent cannot be used, and all rows are computed.
+TEST_F(CheckIndicesOnWebGpu, RowsInUseAreCheckedWhereAllAreComputed) {
+  Graph g;
+  const Value i = g.input("i", {{Dim::symbol(symbols::kBatch)}, DType::I32}),
+              table = g.param("table", {{4, 3}, DType::F32});
+  g.output(ops::softmax(ops::gather(table, i), {.axis = 0}), "y");
+  Executable exe = compile(g, checking(true));
+  exe.set_param("table", Rng(1).tensor({4, 3}));
+  const Tensor padded = Tensor::i32({4}, {1, 2, 99, 98});
+  exe.set_active_extent(2, 4);
+  exe.run({{"i", padded}});
+  EXPECT_EQ(exe.stats().full_extent_runs, 1);
+  exe.set_active_extent(4, 4);
+  exe.run({{"i", Tensor::i32({4}, {1, 2, 3, 0})}});  // nothing is left of the run before
+  exe.set_active_extent(3, 4);
+  EXPECT_ERROR(exe.run({{"i", padded}}), kRuntime, "Index (99)");
+}
+
+// A check whose rows are not the first of its indices is left out with all others of them.
+TEST_F(CheckIndicesOnWebGpu, IndicesThatCannotBeCutAreNotChecked) {
+  Graph g;
+  const Value i = g.input("i", {{2, Dim::symbol(symbols::kBatch)}, DType::I32}), j = g.input("j", {{2}, DType::I32});
+  const Value table = g.param("table", {{4, 3}, DType::F32});
+  g.output(ops::gather(table, i), "y");
+  g.output(ops::gather(table, j), "z");
+  Executable exe = compile(g, checking(true));
+  exe.set_param("table", Rng(1).tensor({4, 3}));
+  const Tensor padded = Tensor::i32({2, 2}, {1, 99, 2, 99}), good = Tensor::i32({2}, {0, 3});
+  exe.set_active_extent(1, 2);
+  exe.run({{"i", padded}, {"j", good}});
+  EXPECT_EQ(exe.stats().full_extent_runs, 1);
+  EXPECT_ERROR(exe.run({{"i", padded}, {"j", Tensor::i32({2}, {0, 7})}}), kRuntime, "Index (7)");
+  exe.set_active_extent(2, 2);
+  EXPECT_ERROR(exe.run({{"i", padded}, {"j", good}}), kRuntime, "Index (99)");
+}
+
+// What a run has noted that then failed at something else is not told by the next one.
+TEST_F(CheckIndicesOnWebGpu, ARunThatFailedElsewhereLeavesNothing) {
+  Graph g;
+  const Value i = g.input("i", {{1}, DType::I32}), where = g.param("where", {{4}, DType::I32});
+  const Value table = g.param("table", {{4}, DType::F64});
+  g.output(ops::gather(table, ops::gather(where, i)), "y");  // the second one on the host
+  Executable exe = compile(g, checking(true));
+  exe.set_param("where", Tensor::i32({4}, {0, 1, 2, 9}));
+  exe.set_param("table", Rng(1).tensor({4}, DType::F64));
+  const Tensor y = exe.run({{"i", Tensor::i32({1}, {2})}}).at("y");
+  EXPECT_ERROR(exe.run({{"i", Tensor::i32({1}, {99})}}), kRuntime, "Index (9) is out of range");
+  EXPECT_EQ(exe.run({{"i", Tensor::i32({1}, {2})}}).at("y"), y);
+}
+
 // The rows that are appended count, not those that there is room for in the operand.
 TEST_F(CheckIndicesOnWebGpu, AppendedRowsAreThoseInUse) {
   Graph g;

@@ -25,18 +25,19 @@ bool yields_state(const Step& step, const Node& node) {
 
 bool WebGpuProgram::set_active_sizes(const std::optional<DimBinding>& sizes) {
   active_ = sizes;
-  std::vector<bool> scales(dispatches_.size(), false);
+  std::vector<Rows> rows(dispatches_.size(), Rows::kAll);
   Extent extent;
   bool honoured = true;
   if (sizes) {
     RLX_ASSERT(program_.bucket && "an extent without a bucket symbol");
     extent = {sizes->find(*program_.bucket).value(), program_.binding.find(*program_.bucket).value()};
-    const std::string why = find_scaled(*sizes, extent, scales);
+    const std::string why = find_scaled(*sizes, extent, rows);
     honoured = why.empty();
     if (!honoured) {
       log(LogLevel::kInfo, str("The active extent is not used: ", why));
-      scales.assign(dispatches_.size(), false);
-      scale_states(*sizes, extent, scales);
+      rows.assign(dispatches_.size(), Rows::kAll);
+      scale_states(*sizes, extent, rows);
+      scale_checks(*sizes, extent, rows);
     }
   }
   for (ReadyStep& r : ready_)
@@ -45,9 +46,8 @@ bool WebGpuProgram::set_active_sizes(const std::optional<DimBinding>& sizes) {
       const bool cut = sizes && (honoured || yields_state(*r.step, full_graph().nodes()[node]));
       h->program->set_active_sizes(cut ? sizes : std::nullopt);
     }
-  extent_is_used_ = honoured;
   set_end_ranges();
-  dispatches_.set_extent(extent, scales, stats_);
+  dispatches_.set_extent(extent, rows, stats_);
   write_dim_values();
   device_->check("setting the active extent");
   return honoured;
@@ -103,7 +103,7 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
 }
 
 // Every step at the rows in use, if every step can be cut short; else why not.
-std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales) {
+std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows) {
   full_graph();
   std::optional<Graph> active;
   try {
@@ -117,13 +117,13 @@ std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& ex
     if (const std::string why = why_not_scaled(*r.step, *active, extent, touches); !why.empty())
       return str(r.step->node, " (", r.step->op->name, ") ", why, ".");
     if (r.dispatch >= 0 && touches && (r.step->is_of_one_value() || r.step->op->traits.extent != ExtentRule::kFull))
-      scales[static_cast<size_t>(r.dispatch)] = true;
+      rows[static_cast<size_t>(r.dispatch)] = Rows::kInUse;
   }
   return "";
 }
 
 // All rows, but for the steps that yield a state: padded rows must not enter it (spec 10, 3.8).
-void WebGpuProgram::scale_states(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales) {
+void WebGpuProgram::scale_states(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows) {
   std::optional<Graph> active;
   for (const ReadyStep& r : ready_) {
     const Node& full = full_graph().nodes()[static_cast<size_t>(r.step->graph_node)];
@@ -141,7 +141,29 @@ void WebGpuProgram::scale_states(const DimBinding& sizes, const Extent& extent, 
       fail(ErrorKind::kUnsupported,
            str("An active extent would let padded rows into the state that ", r.step->node, " (", r.step->op->name,
                ") yields: it ", why.empty() ? "cannot be cut short" : why, "."));
-    scales[static_cast<size_t>(r.dispatch)] = touches;
+    if (touches) rows[static_cast<size_t>(r.dispatch)] = Rows::kInUse;
+  }
+}
+
+// Indices beyond the rows in use may be anything, whatever the steps do: a check that cannot be cut to them is left
+// out.
+void WebGpuProgram::scale_checks(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows) {
+  if (program_.index_errors < 0) return;
+  std::optional<Graph> active;
+  try {
+    active = bind(program_.symbolic, sizes);
+    if (!host::moved_view(*active, program_.views).empty()) active.reset();
+  } catch (const Error&) {  // there is no graph of these sizes, so none of its values is known
+  }
+  full_graph();
+  for (const ReadyStep& r : ready_) {
+    const auto* d = std::get_if<Dispatch>(&r.step->work);
+    if (d == nullptr || d->operands.back().value != program_.index_errors) continue;
+    Rows& mine = rows[static_cast<size_t>(r.dispatch)];
+    if (mine != Rows::kAll) continue;  // of a step that yields a state
+    bool touches = true;
+    const bool fits = active && why_not_scaled(*r.step, *active, extent, touches).empty();
+    if (touches) mine = fits ? Rows::kInUse : Rows::kNone;
   }
 }
 

@@ -185,7 +185,7 @@ void Dispatches::set_grid(const Grid& grid, const Extent& extent, ReadyDispatch&
     const int64_t items = a.active ? extent.of(a.items) : a.items;
     return (items + a.per_group - 1) / a.per_group;
   };
-  int64_t x = r.is_done ? 0 : groups(grid.x), y = groups(grid.y);
+  int64_t x = r.is_done || r.rows == Rows::kNone ? 0 : groups(grid.x), y = groups(grid.y);
   const int64_t z = groups(grid.z), most = limits_.groups_per_axis;
   if (x > (y == 1 ? limits_.groups_per_row : most)) {
     RLX_ASSERT(y == 1 && "a long x wraps into y");
@@ -200,10 +200,10 @@ void Dispatches::set_grid(const Grid& grid, const Extent& extent, ReadyDispatch&
   r.z = static_cast<uint32_t>(z);
 }
 
-void Dispatches::set_extent(const Extent& extent, const std::vector<bool>& scales, DeviceStats& stats) {
+void Dispatches::set_extent(const Extent& extent, const std::vector<Rows>& rows, DeviceStats& stats) {
   for (size_t i = 0; i < ready_.size(); ++i) {
-    ready_[i].scales = scales[i];
-    set_grid(ready_[i].dispatch->grid, scales[i] ? extent : Extent{}, ready_[i]);
+    ready_[i].rows = rows[i];
+    set_grid(ready_[i].dispatch->grid, rows[i] == Rows::kInUse ? extent : Extent{}, ready_[i]);
   }
   write_params(extent, stats);
 }
@@ -212,7 +212,7 @@ void Dispatches::write_params(const Extent& extent, DeviceStats& stats) {
   std::vector<std::byte> bytes(params_bytes_);
   for (const ReadyDispatch& r : ready_) {
     std::memcpy(bytes.data() + r.params_offset, r.params.data(), r.params.size() * 4);
-    if (!r.scales) continue;
+    if (r.rows != Rows::kInUse) continue;
     for (const uint32_t word : r.dispatch->params.active) {
       const auto scaled = static_cast<uint32_t>(extent.of(r.params[word]));
       std::memcpy(bytes.data() + r.params_offset + word * 4, &scaled, 4);

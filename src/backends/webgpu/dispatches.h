@@ -17,6 +17,9 @@ struct Extent {
   int64_t of(int64_t n) const;
 };
 
+// What a dispatch sees in the runs to come: all rows, those of the active extent, or none, as if it were not there.
+enum class Rows : uint8_t { kAll, kInUse, kNone };
+
 struct ReadyDispatch {
   const Step* step = nullptr;
   const Dispatch* dispatch = nullptr;
@@ -24,7 +27,7 @@ struct ReadyDispatch {
   BindGroup group;
   std::vector<uint32_t> params;  // bases filled in, full extent
   uint32_t params_offset = 0;    // in the parameter buffer
-  bool scales = false;           // with the active extent, in the runs to come
+  Rows rows = Rows::kAll;
   bool is_done = false;          // a copy of bytes to their own place
   uint32_t x = 1, y = 1, z = 1;  // workgroups; 0: nothing to do
 };
@@ -41,8 +44,8 @@ class Dispatches {
   const ReadyDispatch& operator[](size_t index) const { return ready_[index]; }
   size_t size() const { return ready_.size(); }
 
-  // From now on the dispatches that `scales` names run with the extent, all others in full.
-  void set_extent(const Extent& extent, const std::vector<bool>& scales, DeviceStats& stats);
+  // From now on; `rows` by dispatch.
+  void set_extent(const Extent& extent, const std::vector<Rows>& rows, DeviceStats& stats);
 
  private:
   struct Window {

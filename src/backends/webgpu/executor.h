@@ -105,6 +105,7 @@ class WebGpuProgram : public DeviceProgram {
   void take(const EndCopy& copy, Tensor tensor);
   void submit();
   void name_faulty_step(Error& error);
+  void forget_index_errors();
   void read_index_errors(Readback& readback);
   void throw_bad_index(const Readback& readback);
 
@@ -137,8 +138,9 @@ class WebGpuProgram : public DeviceProgram {
   void end_trace(std::vector<StepTrace>& trace);
 
   // active_extent.cpp
-  std::string find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales);
-  void scale_states(const DimBinding& sizes, const Extent& extent, std::vector<bool>& scales);
+  std::string find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
+  void scale_states(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
+  void scale_checks(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
   std::string why_not_scaled(const Step& step, const Graph& active, const Extent& extent, bool& touches) const;
   const Graph& full_graph();
 
@@ -187,7 +189,7 @@ class WebGpuProgram : public DeviceProgram {
   std::vector<GuardedWrite> guarded_;         // of a run
   int64_t guards_item_ = -1;
   int64_t index_errors_item_ = -1;  // of the readback of the program that all is in
-  bool extent_is_used_ = true;      // no active extent, or all steps follow it
+  bool has_failed_ = false;         // the last run: what it has noted of indices is not the next one's
 
   bool is_traced_ = false, in_static_ = false;
   std::vector<Mark> marks_;

@@ -14,6 +14,8 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
     is_traced_ = trace != nullptr;
     if (is_traced_) begin_trace();
     guarded_.clear();
+    if (has_failed_ && !nested_) forget_index_errors();
+    has_failed_ = false;
     if (params_stale_) prepare_weights();
     upload_inputs();
     if (options_.poison) poison_arena();
@@ -24,6 +26,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
     finish(wanted);
     if (is_traced_) end_trace(*trace);
   } catch (...) {
+    has_failed_ = true;
     commands_.drop();
     readback_.unmap();
     throw;
@@ -261,10 +264,16 @@ void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
   }
 }
 
-// Of the program and of those in its loops. Rows beyond an active extent that could not be used may hold anything.
+// Of the program and of those in its loops.
+void WebGpuProgram::forget_index_errors() {
+  if (const int32_t v = program_.index_errors; v >= 0) uploads_.write(v, value(v).constant);
+  for (ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->forget_index_errors();
+}
+
 void WebGpuProgram::read_index_errors(Readback& readback) {
   index_errors_item_ = -1;
-  if (const int32_t v = program_.index_errors; v >= 0 && extent_is_used_) {
+  if (const int32_t v = program_.index_errors; v >= 0) {
     const Place place = memory_.place(v);
     index_errors_item_ =
         static_cast<int64_t>(readback.add_raw(memory_.buffer(place.buffer), place.offset, Program::kIndexWords * 4));
@@ -280,7 +289,6 @@ void WebGpuProgram::throw_bad_index(const Readback& readback) {
   std::array<int32_t, Program::kIndexWords> found;
   std::memcpy(found.data(), readback.data(static_cast<size_t>(index_errors_item_)), sizeof found);
   if (found[0] == 0) return;
-  uploads_.write(program_.index_errors, value(program_.index_errors).constant);
   const Program::IndexCheck& check = program_.index_checks[static_cast<size_t>(found[0] - 1)];
   Error error(ErrorKind::kRuntime, check.complaint(found[2], static_cast<uint32_t>(found[1]), found[3]));
   error.add_context(
