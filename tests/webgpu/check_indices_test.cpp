@@ -139,6 +139,23 @@ TEST_F(CheckIndicesOnWebGpu, IndicesThatCannotBeCutAreNotChecked) {
   EXPECT_ERROR(exe.run({{"i", padded}, {"j", good}}), kRuntime, "Index (99)");
 }
 
+// Rows of weights by weights are looked up once, and again until they are right.
+TEST_F(CheckIndicesOnWebGpu, ABadIndexInAWeightIsAnErrorOfEveryRun) {
+  Graph g;
+  const Value i = g.param("i", {{2}, DType::I32}), table = g.param("table", {{4, 3}, DType::F32});
+  g.output(ops::gather(table, i) + g.input("x", {{2, 3}, DType::F32}), "y");
+  Executable exe = compile(g, checking(true));
+  const NamedTensors in = {{"x", Rng(1).tensor({2, 3})}};
+  exe.set_param("table", Rng(2).tensor({4, 3}));
+  exe.set_param("i", Tensor::i32({2}, {3, 4}));
+  for (int run = 0; run < 3; ++run) EXPECT_ERROR(exe.run(in), kRuntime, "Index (4) is out of range for size (4).");
+  exe.set_param("i", Tensor::i32({2}, {3, 0}));
+  exe.run(in);
+  const int64_t before = exe.stats().device.dispatches;
+  exe.run(in);
+  EXPECT_EQ(exe.stats().device.dispatches - before, 1);
+}
+
 // What a run has noted that then failed at something else is not told by the next one.
 TEST_F(CheckIndicesOnWebGpu, ARunThatFailedElsewhereLeavesNothing) {
   Graph g;

@@ -157,8 +157,7 @@ void WebGpuProgram::scale_checks(const DimBinding& sizes, const Extent& extent, 
   }
   full_graph();
   for (const ReadyStep& r : ready_) {
-    const auto* d = std::get_if<Dispatch>(&r.step->work);
-    if (d == nullptr || d->operands.back().value != program_.index_errors) continue;
+    if (!notes_bad_indices(*r.step)) continue;
     Rows& mine = rows[static_cast<size_t>(r.dispatch)];
     if (mine != Rows::kAll) continue;  // of a step that yields a state
     bool touches = true;

@@ -105,6 +105,10 @@ class WebGpuProgram : public DeviceProgram {
   void take(const EndCopy& copy, Tensor tensor);
   void submit();
   void name_faulty_step(Error& error);
+  bool notes_bad_indices(const Step& step) const {
+    const auto* d = std::get_if<Dispatch>(&step.work);
+    return d != nullptr && program_.index_errors >= 0 && d->operands.back().value == program_.index_errors;
+  }
   void forget_index_errors();
   void read_index_errors(Readback& readback);
   void throw_bad_index(const Readback& readback);

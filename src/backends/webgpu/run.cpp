@@ -264,9 +264,14 @@ void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
   }
 }
 
-// Of the program and of those in its loops.
+// Of the program and of those in its loops. Weights that were not right may still not be: they are checked again.
 void WebGpuProgram::forget_index_errors() {
-  if (const int32_t v = program_.index_errors; v >= 0) uploads_.write(v, value(v).constant);
+  if (const int32_t v = program_.index_errors; v >= 0) {
+    uploads_.write(v, value(v).constant);
+    for (size_t s = 0; s < static_ready_.size(); ++s)
+      if (notes_bad_indices(*static_ready_[s].step)) static_done_[s] = false;
+    params_stale_ = true;
+  }
   for (ReadyLoop& loop : loops_)
     for (const auto& region : loop.regions) region->forget_index_errors();
 }
