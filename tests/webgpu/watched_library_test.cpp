@@ -13,10 +13,11 @@ namespace rlx::test {
 
 namespace {
 
+void* library() { return dlopen(RLX_WATCHED_WEBGPU, RTLD_NOW | RTLD_LOCAL); }
+
 template <class F>
 F watched(const char* name) {
-  void* const library = dlopen(RLX_WATCHED_WEBGPU, RTLD_NOW | RTLD_LOCAL);
-  return library == nullptr ? nullptr : reinterpret_cast<F>(dlsym(library, name));
+  return reinterpret_cast<F>(dlsym(library(), name));
 }
 
 WatchedModules modules() {
@@ -39,7 +40,13 @@ CompileOptions watched_options() {
 
 }  // namespace
 
-using WatchedLibrary = WebGpu;
+class WatchedLibrary : public WebGpu {
+ protected:
+  void SetUp() override {
+    WebGpu::SetUp();
+    ASSERT_NE(library(), nullptr) << dlerror();
+  }
+};
 
 TEST_F(WatchedLibrary, ModulesHaveChecksWhereTheOptionsWantThem) {
   Maker m;
