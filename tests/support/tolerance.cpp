@@ -23,8 +23,8 @@ constexpr Row kOps[] = {
     {"div", Class::kArithmetic},
     {"max", Class::kArithmetic},
     {"min", Class::kArithmetic},
-    {"neg", Class::kExact},
-    {"abs", Class::kExact},
+    {"neg", Class::kArithmetic},  // a GPU may take a subnormal for 0
+    {"abs", Class::kArithmetic},
     {"relu", Class::kArithmetic},
     {"sqrt", Class::kArithmetic},
     {"rsqrt", Class::kArithmetic},

@@ -1,6 +1,7 @@
 // As part_q4_0.wgsl, for Q4_K: eight lanes share a block, each has 16 bytes: 16 low nibbles of one group of 32 and 16 high
 // ones of the next. w is bound as quads of words. The minima are met by sums of x that all rows share.
 // @include "nibbles.wgsl"
+// @include "six_bit_pairs.wgsl"
 const NIBBLE_ZERO: f32 = 0.0;
 const CHUNK: u32 = 1024u;
 const CHUNK_BYTES: u32 = 576u;
@@ -12,13 +13,6 @@ fn quad_at(lane: u32, i: u32) -> u32 {
 }
 fn prepare() {
   x_sums = vec2f(dot(xr[0] + xr[1] + xr[2] + xr[3], vec4f(1.0)), dot(xr[4] + xr[5] + xr[6] + xr[7], vec4f(1.0)));
-}
-// Scales 2i and 2i + 1 of the eight six-bit pairs, then their minima.
-fn scales_of(s: vec3u, i: u32) -> vec4f {
-  let scales = select((s.z & 0x0f0f0f0fu) | ((s.x & 0xc0c0c0c0u) >> 2u), s.x & 0x3f3f3f3fu, i < 2u);
-  let minima = select(((s.z >> 4u) & 0x0f0f0f0fu) | ((s.y & 0xc0c0c0c0u) >> 2u), s.y & 0x3f3f3f3fu, i < 2u);
-  let shift = (i & 1u) * 16u;
-  return vec4f(vec4u(scales >> shift, scales >> (shift + 8u), minima >> shift, minima >> (shift + 8u)) & vec4u(0xffu));
 }
 fn part(at: u32, lane: u32) -> f32 {
   let i = (at >> 4u) + (lane >> 3u) * 9u;

@@ -1,5 +1,7 @@
 // As part_q4_0.wgsl, for Q6_K: sixteen lanes share a block, each has eight bytes of nibbles: eight low ones of one group of
 // 32 and eight high ones of the group two behind it.
+// @include "byte_codes.wgsl"
+const BYTE_ZERO: f32 = 32.0;
 const CHUNK: u32 = 512u;
 const CHUNK_BYTES: u32 = 420u;
 const QUADS: u32 = 4u;
@@ -8,13 +10,6 @@ fn quad_at(lane: u32, i: u32) -> u32 {
   return (lane >> 3u) * 128u + ((lane >> 2u) & 1u) * 32u + (lane & 3u) * 8u + (i >> 1u) * 64u + (i & 1u) * 4u;
 }
 fn prepare() {}
-// As digits of 2^23, less 32: see nibbles.wgsl.
-fn codes_of(q: u32) -> vec4f {
-  return vec4f(bitcast<f32>((q & 0xffu) | 0x4b000000u) - 8388640.0,
-               fma(bitcast<f32>((q & 0xff00u) | 0x4b000000u), 0.00390625, -32800.0),
-               bitcast<f32>(((q >> 16u) & 0xffu) | 0x4b000000u) - 8388640.0,
-               bitcast<f32>((q >> 24u) | 0x4b000000u) - 8388640.0);
-}
 fn signed_byte_of(at: u32) -> f32 { return f32((bitcast<i32>(w[at >> 2u]) << (24u - 8u * (at & 3u))) >> 24u); }
 fn part(at: u32, lane: u32) -> f32 {
   let b = at + (lane >> 4u) * 210u;
@@ -38,9 +33,9 @@ fn part(at: u32, lane: u32) -> f32 {
   let scale_byte = b + 192u + 8u * half + 2u * g + ((lane & 3u) >> 1u);
   let tail = w[(b + 208u) >> 2u];
   let d = unpack2x16float(select(tail, tail >> 16u, across)).x;
-  let first = dot(codes_of((low0 & 0x0f0f0f0fu) | ((high0 & 0x03030303u) << 4u)), xr[0]) +
-              dot(codes_of((low1 & 0x0f0f0f0fu) | ((high1 & 0x03030303u) << 4u)), xr[1]);
-  let second = dot(codes_of(((low0 >> 4u) & 0x0f0f0f0fu) | (high0 & 0x30303030u)), xr[2]) +
-               dot(codes_of(((low1 >> 4u) & 0x0f0f0f0fu) | (high1 & 0x30303030u)), xr[3]);
+  let first = dot(byte_codes((low0 & 0x0f0f0f0fu) | ((high0 & 0x03030303u) << 4u)), xr[0]) +
+              dot(byte_codes((low1 & 0x0f0f0f0fu) | ((high1 & 0x03030303u) << 4u)), xr[1]);
+  let second = dot(byte_codes(((low0 >> 4u) & 0x0f0f0f0fu) | (high0 & 0x30303030u)), xr[2]) +
+               dot(byte_codes(((low1 >> 4u) & 0x0f0f0f0fu) | (high1 & 0x30303030u)), xr[3]);
   return d * (signed_byte_of(scale_byte) * first + signed_byte_of(scale_byte + 4u) * second);
 }

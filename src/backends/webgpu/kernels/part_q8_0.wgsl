@@ -1,18 +1,12 @@
 // As part_q4_0.wgsl, for Q8_0: four lanes share a block, each has two words of signed bytes.
+// @include "byte_codes.wgsl"
+const BYTE_ZERO: f32 = 128.0;
 const CHUNK: u32 = 256u;
 const CHUNK_BYTES: u32 = 272u;
 const QUADS: u32 = 2u;
 fn lane_first(lane: u32) -> u32 { return (lane >> 2u) * 32u; }
 fn quad_at(lane: u32, i: u32) -> u32 { return lane * 8u + i * 4u; }
 fn prepare() {}
-// As digits of 2^23 + 128 + q: see nibbles.wgsl.
-fn bytes_of(q: u32) -> vec4f {
-  let shifted = q ^ 0x80808080u;
-  return vec4f(bitcast<f32>((shifted & 0xffu) | 0x4b000000u) - 8388736.0,
-               fma(bitcast<f32>((shifted & 0xff00u) | 0x4b000000u), 0.00390625, -32896.0),
-               bitcast<f32>(((shifted >> 16u) & 0xffu) | 0x4b000000u) - 8388736.0,
-               bitcast<f32>((shifted >> 24u) | 0x4b000000u) - 8388736.0);
-}
 fn part(at: u32, lane: u32) -> f32 {
   let b = at + (lane >> 2u) * 34u;
   let across = (b & 2u) == 0u;
@@ -24,5 +18,5 @@ fn part(at: u32, lane: u32) -> f32 {
   let w2 = w[i + 2u];
   let q0 = select(w1, (w0 >> 16u) | (w1 << 16u), across);
   let q1 = select(w2, (w1 >> 16u) | (w2 << 16u), across);
-  return d * (dot(bytes_of(q0), xr[0]) + dot(bytes_of(q1), xr[1]));
+  return d * (dot(byte_codes(q0 ^ 0x80808080u), xr[0]) + dot(byte_codes(q1 ^ 0x80808080u), xr[1]));
 }

@@ -72,8 +72,12 @@ OneRow one_row_of(const LowerCall& call, Scheme scheme, Operand x, Operand w) {
   if (!call.starts_at_multiple_of(x, 16) || !call.starts_at_multiple_of(w, 16)) return {};
   switch (scheme) {
     case Scheme::kGgufQ4_0: return {"part_q4_0"};
+    case Scheme::kGgufQ4_1: return {"part_q4_1"};
+    case Scheme::kGgufQ5_0: return {"part_q5_0"};
+    case Scheme::kGgufQ5_1: return {"part_q5_1"};
     case Scheme::kGgufQ8_0: return {"part_q8_0"};
     case Scheme::kGgufQ4K: return {"part_q4_k", true};
+    case Scheme::kGgufQ5K: return {"part_q5_k", true};
     case Scheme::kGgufQ6K: return {"part_q6_k"};
     default: return {};
   }
