@@ -127,6 +127,9 @@ OP_CASES(dequant_matmul) {
       const int64_t k = elements_of(scheme, blocks);
       add({random({m, k}), packed(rng, {weight_bytes(scheme, k, n)})}, {.scheme = scheme});
     }
+  // Long rows: more than what the threads of a workgroup take at a time.
+  for (const Scheme scheme : kGguf)
+    add({random({1, 5376}), packed(rng, {weight_bytes(scheme, 5376, 6)})}, {.scheme = scheme});
   // Rows of halves may have any length; 1, -2, inf and NaN.
   for (const Scheme scheme : {Scheme::kGgufF16, Scheme::kGgufBf16}) {
     for (const int64_t k : {1, 7, 40, 72})
@@ -153,7 +156,8 @@ OP_CASES(dequant_matmul) {
       add({random({m, k}), w, s, half ? random({1}) : random({blocks, n})}, {.scheme = scheme, .block = block});
     }
   // Elements of all sizes in one row, from denormals to almost the largest; infinity and NaN in x and in the scales.
-  for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ4K, Scheme::kGgufQ6K}) {
+  for (const Scheme scheme :
+       {Scheme::kGgufQ4_0, Scheme::kGgufQ4_1, Scheme::kGgufQ4K, Scheme::kGgufQ5K, Scheme::kGgufQ6K}) {
     const int64_t k = 256, n = 80;
     const Tensor w = packed(rng, {weight_bytes(scheme, k, n)});
     Tensor wide = random({6, k});
