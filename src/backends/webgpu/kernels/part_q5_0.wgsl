@@ -1,11 +1,8 @@
 // As part_q4_0.wgsl, for Q5_0: the fifth bits lie between the scale and the nibbles.
+// @include "lanes_of_32.wgsl"
 // @include "byte_codes.wgsl"
 const BYTE_ZERO: f32 = 16.0;
-const CHUNK: u32 = 256u;
 const CHUNK_BYTES: u32 = 176u;
-const QUADS: u32 = 2u;
-fn lane_first(lane: u32) -> u32 { return (lane >> 2u) * 32u; }
-fn quad_at(lane: u32, i: u32) -> u32 { return (lane >> 2u) * 32u + i * 16u + (lane & 3u) * 4u; }
 fn prepare() {}
 fn part(at: u32, lane: u32) -> f32 {
   let b = at + (lane >> 2u) * 22u;

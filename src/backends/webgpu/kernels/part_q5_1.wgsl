@@ -1,11 +1,8 @@
 // As part_q4_1.wgsl, for Q5_1: blocks are six words, the second has the fifth bits.
+// @include "lanes_of_32.wgsl"
 // @include "byte_codes.wgsl"
 const BYTE_ZERO: f32 = 0.0;
-const CHUNK: u32 = 256u;
 const CHUNK_BYTES: u32 = 192u;
-const QUADS: u32 = 2u;
-fn lane_first(lane: u32) -> u32 { return (lane >> 2u) * 32u; }
-fn quad_at(lane: u32, i: u32) -> u32 { return (lane >> 2u) * 32u + i * 16u + (lane & 3u) * 4u; }
 var<private> x_sum: f32;
 fn prepare() { x_sum = dot(xr[0] + xr[1], vec4f(1.0)); }
 fn part(at: u32, lane: u32) -> f32 {

@@ -1,18 +1,8 @@
 // As part_q4_k.wgsl, for Q5_K: 32 bytes of fifth bits lie in front of the nibbles, a bit of each byte for every group.
 // @include "byte_codes.wgsl"
-// @include "six_bit_pairs.wgsl"
+// @include "lanes_of_256.wgsl"
 const BYTE_ZERO: f32 = 0.0;
-const CHUNK: u32 = 1024u;
 const CHUNK_BYTES: u32 = 704u;
-const QUADS: u32 = 8u;
-var<private> x_sums: vec2f;
-fn lane_first(lane: u32) -> u32 { return (lane >> 3u) * 256u; }
-fn quad_at(lane: u32, i: u32) -> u32 {
-  return (lane >> 3u) * 256u + ((lane >> 1u) & 3u) * 64u + (lane & 1u) * 16u + (i >> 2u) * 32u + (i & 3u) * 4u;
-}
-fn prepare() {
-  x_sums = vec2f(dot(xr[0] + xr[1] + xr[2] + xr[3], vec4f(1.0)), dot(xr[4] + xr[5] + xr[6] + xr[7], vec4f(1.0)));
-}
 fn part(at: u32, lane: u32) -> f32 {
   let i = (at >> 4u) + (lane >> 3u) * 11u;
   let pair = (lane >> 1u) & 3u;
