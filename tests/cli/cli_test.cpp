@@ -221,8 +221,9 @@ TEST_F(Cli, ScheduleShowsKernelsAndPasses) {
   EXPECT_TRUE(contains(text.out, "cpu/rows")) << text.out;
   const ToolResult r = run_tool(str("info ", toy, " --schedule --dim batch=4 --device cpu --json"));
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_GT(r.json()["passes"]["passes"].size(), 5u);
-  for (const json& step : r.json()["plan"]["steps"]) EXPECT_TRUE(step["kernel"].get<std::string>().starts_with("cpu"));
+  const json info = r.json();
+  EXPECT_GT(info["passes"]["passes"].size(), 5u);
+  for (const json& step : info["plan"]["steps"]) EXPECT_TRUE(step["kernel"].get<std::string>().starts_with("cpu"));
 }
 
 TEST_F(Cli, DevicesListsTheReference) {

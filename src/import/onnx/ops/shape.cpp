@@ -205,7 +205,7 @@ Built split(OnnxNode& n) {
     const int64_t count = n.attr("num_outputs", n.num_outputs());
     const int64_t size = x.shape()[axis].value();
     require(count > 0 && count <= 1 << 16, "The number of outputs is ", count, ".");
-    const int64_t each = (size + count - 1) / count;  // the last part may be smaller
+    const int64_t each = size / count + (size % count != 0);  // the last part may be smaller
     for (int64_t i = 0; i < count; ++i) parts.push_back(std::clamp<int64_t>(size - i * each, 0, each));
   }
   std::vector<Item> results;
