@@ -45,7 +45,7 @@ struct Columns {
 };
 
 // Workgroups with whole columns, which keep a part of them. They need registers, and rows of 256 bytes at a time to
-// read at full speed; a large GPU is busy with some 128 of them.
+// read at full speed. 128 of them keep an H200 busy, with 8192 x 8192 elements; other shapes were not timed.
 bool emit_whole_columns(LowerCall& call, const Columns& c) {
   namespace k = wgsl::softmax_columns_kept;
   constexpr uint32_t kThreads = 512, kKept = 12, kStep = 8;
