@@ -2,7 +2,7 @@
 // Every case is a chain of the op; the time of one is the difference between a long chain and a short one, so that
 // submitting and waiting (60 us) are not in it. Inputs stay on the device and one element is read back; tests/ops
 // checks the results.
-//   gpu_bench [--device webgpu:0] [--small] [--json] [FILTER]
+//   gpu_bench [--device webgpu:0] [--small] [--json] [CASE]      CASE: a name, or a part of names
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -49,7 +49,10 @@ uint32_t next_random(uint32_t& seed) {
 // of products stays finite.
 void fill_packed(Tensor& t, Scheme scheme, uint32_t& seed) {
   const std::span<uint8_t> bytes = t.mutable_values<uint8_t>();
-  for (uint8_t& x : bytes) x = static_cast<uint8_t>(next_random(seed) >> 24);
+  for (size_t i = 0; i < bytes.size(); i += 4) {
+    const uint32_t word = next_random(seed);
+    std::memcpy(&bytes[i], &word, std::min<size_t>(4, bytes.size() - i));
+  }
   const bool large = scheme == Scheme::kGgufQ4K || scheme == Scheme::kGgufQ5K || scheme == Scheme::kGgufQ6K;
   const auto block = static_cast<size_t>(weight_bytes(scheme, large ? 256 : 32, 1));
   const auto put_scale = [&](size_t at) {  // 1.2e-4 to 1.5e-4; less where groups have scales too
@@ -243,6 +246,48 @@ std::vector<Case> cases(bool small) {
   unary("add row", [cols](Graph& g, Value x) { return x + g.param(str("b", g.nodes().size()), f32({cols})); });
   unary("softmax last axis", [](Graph&, Value x) { return softmax(x, {.axis = 1}); });
   unary("softmax first axis", [](Graph&, Value x) { return softmax(x, {.axis = 0}); });
+  if (!small) {  // other shapes of as many bytes
+    const auto text = [](const Shape& shape) {
+      std::string out;
+      for (const int64_t n : shape.sizes()) out += str(out.empty() ? "" : "x", n);
+      return out;
+    };
+    for (const auto& [shape, axis] : {std::pair{Shape{16384, 4096}, 0},
+                                      {Shape{4096, 16384}, 0},
+                                      {Shape{32768, 2048}, 0},
+                                      {Shape{262144, 256}, 0},
+                                      {Shape{64, 4096, 256}, 1},
+                                      {Shape{256, 256, 1024}, 1},
+                                      {Shape{16, 2048, 2048}, 1},
+                                      {Shape{65536, 1024}, 1},
+                                      {Shape{4096, 16384}, 1},
+                                      {Shape{2048, 32768}, 1},
+                                      {Shape{512, 131072}, 1},
+                                      {Shape{16, 4194304}, 1}})
+      list.push_back(chain(str("softmax ", text(shape), " axis ", axis), shape, 2,
+                           [=](Graph&, Value x) { return softmax(x, {.axis = axis}); }));
+    const auto norms = [&](const char* name, Shape shape, int64_t gammas, const auto& op) {
+      list.push_back(chain(str(name, " ", text(shape)), shape, 2, [=](Graph& g, Value x) {
+        const auto n = g.nodes().size();
+        return op(x, g.param(str("g", n), f32({gammas})), g.param(str("b", n), f32({gammas})));
+      }));
+    };
+    for (const int64_t n : {768, 4096, 16384, 32768, 131072}) {
+      const int64_t m = (int64_t{1} << 26) / n;
+      norms("layer_norm", {m, n}, n, [](Value x, Value g, Value b) { return layer_norm(x, g, b); });
+      norms("rms_norm", {m, n}, n, [](Value x, Value g, Value) { return rms_norm(x, g); });
+    }
+    for (const auto& [shape, groups] : {std::pair{Shape{256, 64, 64, 64}, 32},
+                                        {Shape{64, 256, 64, 64}, 32},
+                                        {Shape{8, 512, 128, 128}, 32},
+                                        {Shape{1, 256, 512, 512}, 32},
+                                        {Shape{16, 64, 256, 256}, 64},
+                                        {Shape{256, 256, 32, 32}, 256}})
+      norms(shape[1].value() == groups ? "instance_norm" : "group_norm", shape, shape[1].value(),
+            [=](Value x, Value g, Value b) { return group_norm(x, g, b, {.num_groups = groups}); });
+    for (const Shape& shape : {Shape{16, 64, 256, 256}, Shape{64, 256, 64, 64}, Shape{64, 1024, 32, 32}})
+      norms("layer_norm2d", shape, shape[1].value(), [](Value x, Value g, Value b) { return layer_norm2d(x, g, b); });
+  }
   unary("layer_norm", [cols](Graph& g, Value x) {
     const auto n = g.nodes().size();
     return layer_norm(x, g.param(str("g", n), f32({cols})), g.param(str("b", n), f32({cols})));
@@ -379,8 +424,12 @@ int run(const Args& args) {
     first = false;
   };
   const std::vector<Case> list = cases(args.small);
+  const bool is_name = std::any_of(list.begin(), list.end(), [&](const Case& c) { return c.name == args.filter; });
+  const auto wanted = [&](const std::string& name) {
+    return is_name ? name == args.filter : name.find(args.filter) != std::string::npos;
+  };
   for (const Case& c : list) {
-    if (!args.filter.empty() && c.name.find(args.filter) == std::string::npos) continue;
+    if (!wanted(c.name)) continue;
     try {
       const bool beside_copy = c.flops == 0;
       const Times t = milliseconds(c, beside_copy ? &list[0] : nullptr, args);
@@ -390,7 +439,7 @@ int run(const Args& args) {
     }
   }
   for (const Model& m : models(args.small)) {
-    if (!args.filter.empty() && m.name.find(args.filter) == std::string::npos) continue;
+    if (!wanted(m.name)) continue;
     try {
       print(m.name, milliseconds(m.graph, args), 0, 0, 0);
     } catch (const Error& e) {

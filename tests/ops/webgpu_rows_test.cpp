@@ -95,7 +95,8 @@ TEST_F(WebGpuRows, Softmax) {
   columns.mutable_values<float>()[8 * 300 + 5] = INFINITY;
   columns.mutable_values<float>()[8 * 599 + 6] = NAN;
   expect_on_gpu(ops::softmax, {columns}, {.axis = 0});
-  // Many columns: one pass, whose threads keep some of their places. 1,100 places are more than one batch besides.
+  // Many columns or long rows: one dispatch, whose threads keep all their places or some. 1,100 places are more than
+  // one batch besides.
   from_everywhere(ops::softmax, {random({130, 600, 4})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({6, 521, 1428})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({129, 1100, 8})}, {.axis = 1});
@@ -108,6 +109,12 @@ TEST_F(WebGpuRows, Softmax) {
   for (size_t i = 0; i < 4000; ++i) values[4000 + i] = -3e38f;
   expect_on_gpu(ops::softmax, {many}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({3, 40, 70})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({40, 90, 132})}, {.axis = 1});  // kept
+  expect_on_gpu(ops::softmax, {random({33, 1020, 36}, DType::F16)}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({16, 5000, 68})}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({3, 16380})});  // more threads, which keep the row
+  for (const int64_t cols : {8195, 16388, 33001}) expect_on_gpu(ops::softmax, {random({128, cols})});
+  expect_on_gpu(ops::softmax, {random({128, 33000}, DType::F16)});
   expect_on_gpu(ops::softmax, {random({300, 2, 5})}, {.axis = 1});
   Tensor infinite = random({2, 9000});
   for (int64_t i = 0; i < 9000; ++i) infinite.mutable_values<float>()[static_cast<size_t>(i)] = -INFINITY;
@@ -146,6 +153,54 @@ TEST_F(WebGpuRows, Norms) {
   expect_on_gpu(ops::group_norm, {random({1, 40, 31, 33}), c, d}, {.num_groups = 2});
   expect_on_gpu(ops::layer_norm2d, {random({2, 40, 7, 9}), c, d});
   expect_on_gpu(ops::layer_norm2d, {random({1, 600, 4, 10}), random({600}), random({600})});
+}
+
+// Kernels that only large tensors have.
+TEST_F(WebGpuRows, LargeNorms) {
+  const auto norms = [&](std::vector<int64_t> shape, DType dtype = DType::F32) {
+    const Tensor x = random(shape, dtype), g = random({shape.back()}, dtype), b = random({shape.back()}, dtype);
+    expect_on_gpu(ops::layer_norm, {x, g, b});
+    expect_on_gpu(ops::rms_norm, {x, g});
+  };
+  norms({2050, 2049});  // several rows of a workgroup
+  norms({3, 16380});    // more threads
+  norms({128, 8195});   // read twice: by one element, and by four
+  norms({129, 16388});
+  norms({128, 17000}, DType::F16);
+  norms({2, 33000});  // two dispatches
+  // Far from 0, where a mean is rounded.
+  Tensor far = random({128, 16500});
+  for (float& v : far.mutable_values<float>()) v += 1000;
+  expect_on_gpu(ops::layer_norm, {far, random({16500}), random({16500})});
+  // Squares overflow in one row; another has a NaN.
+  Tensor large = random({128, 16500});
+  const std::span<float> values = large.mutable_values<float>();
+  for (size_t i = 0; i < 16500; ++i) values[i] *= 1e25f;
+  values[3 * 16500 + 16499] = NAN;
+  for (const bool centred : {true, false})
+    centred ? expect_on_gpu(ops::layer_norm, {large, random({16500}), random({16500})})
+            : expect_on_gpu(ops::rms_norm, {large, random({16500})});
+  const auto groups = [&](std::vector<int64_t> shape, int64_t count, DType dtype = DType::F32) {
+    const int64_t channels = shape[1];
+    expect_on_gpu(ops::group_norm, {random(shape, dtype), random({channels}, dtype), random({channels}, dtype)},
+                  {.num_groups = count});
+  };
+  groups({4, 12, 7, 9}, 4);
+  groups({3, 8, 61, 71}, 2);   // one row per workgroup
+  groups({43, 6, 75, 75}, 3);  // read twice, by one element
+  groups({32, 8, 66, 70}, 4);
+  groups({32, 12, 64, 70}, 4);   // by four
+  groups({64, 4, 132, 132}, 2);  // longer rows
+  groups({64, 4, 132, 132}, 2, DType::F16);
+  groups({2, 4, 132, 132}, 2);  // two dispatches
+  const auto planes = [&](std::vector<int64_t> shape, DType dtype = DType::F32) {
+    const int64_t channels = shape[1];
+    expect_on_gpu(ops::layer_norm2d, {random(shape, dtype), random({channels}, dtype), random({channels}, dtype)});
+  };
+  for (const int64_t channels : {5, 90, 150, 300, 1000, 1300}) planes({9, channels, 22, 26});
+  planes({9, 90, 22, 26}, DType::F16);
+  planes({17, 700, 22, 26}, DType::F16);
+  planes({9, 5000, 4, 120});
 }
 
 TEST_F(WebGpuRows, NormGradients) {

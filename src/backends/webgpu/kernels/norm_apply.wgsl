@@ -6,6 +6,7 @@
 alias V = f32;                   // @type f32 | f16 | vec4<f32> | vec4<f16>
 alias G = f32;                   // of gamma: V, or one element where rows are groups of channels
 override HAS_BETA: bool = true;
+override KEPT: u32 = 4u;         // loads of a thread
 
 struct Params {
   rows: u32,
@@ -33,13 +34,27 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
-  let row = row_of(group, groups, thread);
+  let row = row_from_end(group, groups, thread);
   let lane = lane_of(thread);
+  // All loads before the statistics are put together, which waits.
+  var kept: array<F, KEPT>;
+  var scales: array<GF, KEPT>;
+  var shifts: array<GF, KEPT>;
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) {
+      kept[k] = F(src[p.src_base + row.first + c * p.inner]);
+      scales[k] = gamma_of(row, c);
+      if (HAS_BETA) { shifts[k] = beta_of(row, c); }
+    }
+  }
   let m = merged_moments(row, lane, thread);
-  for (var c = lane; c < row.count; c += LANES) {
-    let at = row.first + c * p.inner;
-    var out = (F(src[p.src_base + at]) - m.x - m.y) * m.z * gamma_of(row, c);
-    if (HAS_BETA) { out += beta_of(row, c); }
-    dst[p.dst_base + at] = V(out);
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) {
+      var out = (kept[k] - m.x - m.y) * m.z * scales[k];
+      if (HAS_BETA) { out += shifts[k]; }
+      dst[p.dst_base + row.first + c * p.inner] = V(out);
+    }
   }
 }

@@ -23,8 +23,16 @@ struct Row {
 fn lane_of(thread: u32) -> u32 { return select(thread % LANES, thread / SLOTS, BY_COLUMNS); }
 
 fn row_of(group: vec3u, groups: vec3u, thread: u32) -> Row {
+  return row_at(group.x + group.y * groups.x, thread);
+}
+// Of the workgroups from the last to the first: for a second pass, whose predecessor has left the last rows in a cache. A
+// workgroup beyond them all stays so.
+fn row_from_end(group: vec3u, groups: vec3u, thread: u32) -> Row {
+  return row_at((p.rows + SLOTS - 1u) / SLOTS - 1u - (group.x + group.y * groups.x), thread);
+}
+fn row_at(id: u32, thread: u32) -> Row {
   var row: Row;
-  row.index = (group.x + group.y * groups.x) * SLOTS + select(thread / LANES, thread % SLOTS, BY_COLUMNS);
+  row.index = id * SLOTS + select(thread / LANES, thread % SLOTS, BY_COLUMNS);
   row.live = row.index < p.rows;
   let column = row.index % p.inner;
   let outer = row.index / p.inner / p.chunks;

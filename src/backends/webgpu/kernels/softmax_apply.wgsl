@@ -3,6 +3,7 @@
 // @include "lanes1.wgsl"
 // @include "softmax_merge.wgsl"
 alias V = f32;           // @type f32 | f16 | vec4<f32> | vec4<f16>
+override KEPT: u32 = 4u; // loads of a thread
 
 struct Params {
   rows: u32,
@@ -22,12 +23,17 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
-  let row = row_of(group, groups, thread);
+  let row = row_from_end(group, groups, thread);
   let lane = lane_of(thread);
+  var kept: array<F, KEPT>;
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
+  }
   let stat = merged_stats(row, lane, thread);
   let scale = 1.0 / stat.y;
-  for (var c = lane; c < row.count; c += LANES) {
-    let at = row.first + c * p.inner;
-    dst[p.dst_base + at] = V(exp(F(src[p.src_base + at]) - stat.x) * scale);
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) { dst[p.dst_base + row.first + c * p.inner] = V(exp(kept[k] - stat.x) * scale); }
   }
 }

@@ -1,11 +1,14 @@
 #include "backends/webgpu/lowering/norm.h"
 
+#include <algorithm>
+
 #include "backends/webgpu/lowering/lowerings.h"
 #include "rlx/ops/fused_residual_norm.h"
 #include "rlx/ops/norm.h"
 #include "wgsl/norm.h"
 #include "wgsl/norm_apply.h"
 #include "wgsl/norm_stats.h"
+#include "wgsl/norm_streamed.h"
 #include "wgsl/residual_norm.h"
 #include "wgsl/residual_norm_tee.h"
 #include "wgsl/residual_sum.h"
@@ -31,11 +34,45 @@ NormRows group_rows(const Shape& shape, const ops::GroupNormAttrs& attrs) {
   return r;
 }
 
+// In one dispatch that reads rows or columns twice.
+bool emit_streamed(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
+                   Operand out, bool extent_safe, bool in_place) {
+  namespace k = wgsl::norm_streamed;
+  const std::optional<StreamPlan> plan = plan_streamed(call, rows.split, in, out);
+  // A load along a row is of one channel, or meets as many gammas as it has elements.
+  if (!plan || (plan->rows && plan->vector && !norm_by_four(call, rows, {in, out}, {gamma, beta}))) return false;
+  const bool gammas_by_four = plan->rows && plan->vector && !rows.grouped();
+  auto params = plan->params<k::Params>();
+  params.n = to_u32(rows.split.cols);
+  params.eps = rows.eps;
+  params.groups = to_u32(rows.groups);
+  params.group_channels = to_u32(rows.channels);
+  params.per_gamma = to_u32(rows.per_gamma);
+  Includes includes = stream_includes(call, *plan);
+  if (plan->vector) includes.emplace_back("norm_lanes1", "norm_lanes4");
+  const std::string_view element = call.element(in);
+  call.emit({.kernel = {.kernel = "norm_streamed",
+                        .types = {{"V", load_type(element, plan->vector)},
+                                  {"G", load_type(element, gammas_by_four)},
+                                  {"GF", load_type("f32", gammas_by_four)}},
+                        .constants = joined(plan->constants(), {{"HAS_BETA", has_beta ? 1u : 0u},
+                                                                {"CENTRED", rows.centred ? 1u : 0u},
+                                                                {"GROUPED", rows.grouped() ? 1u : 0u}}),
+                        .includes = includes},
+             .operands = {in, gamma, beta, out},
+             .params = {params, {&k::Params::outer}},
+             .grid = plan->grid(),
+             .extent_safe = extent_safe,
+             .in_place = in_place});
+  return true;
+}
+
 // The norm of `in`, in one dispatch or, of long rows, two.
 void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
                Operand out, bool extent_safe, bool in_place) {
   const bool vector = norm_by_four(call, rows, {in, out}, {gamma, beta});
-  RowPlan plan = plan_kept(rows.split, vector);
+  if (rows.split.inner > 1 && emit_streamed(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
+  RowPlan plan = plan_kept(rows.split, vector, row_threads(call));
   const std::string_view element = call.element(in);
   const std::vector<std::pair<std::string, std::string>> types = {{"V", load_type(element, vector)},
                                                                   {"G", load_type(element, vector && !rows.grouped())}};
@@ -45,19 +82,31 @@ void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma,
     auto params = norm_params<k::Params>(rows, plan);
     params.n = to_u32(rows.split.cols);
     params.eps = rows.eps;
-    call.emit({.kernel = {.kernel = "norm",
-                          .types = types,
-                          .constants = joined(plan.constants(), {with_beta, {"CENTRED", rows.centred ? 1u : 0u}}),
-                          .includes = norm_includes(call, rows, vector)},
-               .operands = {in, gamma, beta, out},
-               .params = {params, {&k::Params::rows}},
-               .grid = plan.grid(),
-               .extent_safe = extent_safe,
-               .in_place = in_place});
+    // Gammas that are loaded before the sums take registers. Where few threads have much of a row each, or where
+    // finding the gamma takes time, waiting for them would cost more.
+    const bool early = !plan.by_columns && (rows.grouped() || plan.kept > (vector ? 4 : 8));
+    constexpr int64_t kGroups = 1024, kEach = 4;  // workgroups at least, and rows of one at most
+    const int64_t each = early && !rows.grouped() ? std::clamp<int64_t>(plan.rows() / kGroups, 1, kEach) : 1;
+    params.each = to_u32(each);
+    Grid grid = plan.grid();
+    grid.x.per_group *= each;
+    call.emit(
+        {.kernel = {.kernel = "norm",
+                    .types = types,
+                    .constants = joined(plan.constants(),
+                                        {with_beta, {"CENTRED", rows.centred ? 1u : 0u}, {"EARLY", early ? 1u : 0u}}),
+                    .includes = norm_includes(call, rows, vector)},
+         .operands = {in, gamma, beta, out},
+         .params = {params, {&k::Params::rows}},
+         .grid = grid,
+         .extent_safe = extent_safe,
+         .in_place = in_place});
     return;
   }
+  // Gammas of their own for every element of a long row are as many bytes as the row, which every workgroup would read.
+  const bool streamed = rows.split.inner == 1 && (rows.grouped() || rows.split.cols <= 32768);
+  if (streamed && emit_streamed(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
   const Operand stats = emit_norm_stats(call, in, rows, plan, vector, extent_safe);
-  plan.kept = 0;
   namespace k = wgsl::norm_apply;
   auto params = norm_params<k::Params>(rows, plan);
   params.eps = rows.eps;
@@ -93,7 +142,7 @@ void lower_residual(LowerCall& call, bool has_bias, float eps, bool centred) {
   const Operand out = call.wants(0) ? call.write(0) : call.temporary(storage, {n});
   const bool vector = norm_by_four(call, rows, {in, residual, out}, {gamma, beta, bias}) &&
                       (!call.wants(1) || call.starts_at_multiple_of(call.write(1), 16));
-  const RowPlan plan = plan_kept(rows.split, vector);
+  const RowPlan plan = plan_kept(rows.split, vector, row_threads(call));
   const std::string_view element = call.element(in);
   const uint32_t bias_constant = has_bias ? 1u : 0u;
   if (plan.chunks > 1) {

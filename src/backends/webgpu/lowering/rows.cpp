@@ -20,12 +20,12 @@ int64_t power_of_two(int64_t n) {
 
 std::vector<std::pair<std::string, uint32_t>> RowPlan::constants() const {
   std::vector<std::pair<std::string, uint32_t>> out = {
-      {"WG", kThreads}, {"LANES", lanes}, {"BY_COLUMNS", by_columns ? 1u : 0u}};
+      {"WG", threads}, {"LANES", lanes}, {"BY_COLUMNS", by_columns ? 1u : 0u}};
   if (kept > 0) out.emplace_back("KEPT", kept);
   return out;
 }
 
-RowPlan plan_kept(const AxisSplit& split, bool vector) {
+RowPlan plan_kept(const AxisSplit& split, bool vector, uint32_t most_threads) {
   RowPlan plan{.outer = split.outer, .cols = vector ? split.cols / 4 : split.cols, .inner = split.inner};
   plan.by_columns = split.inner > 1;
   const int64_t usual = vector ? 4 : 8, most = 2 * usual;  // loads: registers for more would cost threads
@@ -34,12 +34,15 @@ RowPlan plan_kept(const AxisSplit& split, bool vector) {
     // Of the columns, at least what fills 32 bytes; so that longer rows still fit.
     const int64_t slots = std::min<int64_t>(power_of_two(split.inner), 8);
     lanes_most = kThreads / slots;
+  } else if (plan.cols > kThreads * most && plan.cols <= most_threads * most) {
+    plan.threads = most_threads;
+    lanes_most = most_threads;
   }
   if (plan.cols <= lanes_most * most) {
     plan.kept = static_cast<uint32_t>(plan.cols <= lanes_most * usual && !plan.by_columns ? usual : most);
     plan.chunk = plan.cols;
   } else {
-    plan.kept = static_cast<uint32_t>(plan.by_columns ? most : usual);
+    plan.kept = static_cast<uint32_t>(most);
     if (plan.by_columns) lanes_most = kThreads / std::min(power_of_two(split.inner), kColumns);
     plan.chunk = lanes_most * plan.kept;
     plan.chunks = ceil_div(plan.cols, plan.chunk);
@@ -64,6 +67,54 @@ RowPlan plan_streaming(const AxisSplit& split, bool vector, bool may_cut) {
     plan.chunks = ceil_div(plan.cols, plan.chunk);
   }
   return plan;
+}
+
+std::vector<std::pair<std::string, uint32_t>> StreamPlan::constants() const {
+  std::vector<std::pair<std::string, uint32_t>> out = {
+      {"WG", threads}, {"KEPT", kept}, {"STEP", step}, {"WHOLE", whole() ? 1u : 0u}};
+  if (!rows) out.emplace_back("LX", columns);
+  return out;
+}
+
+// What was fastest on an H200, on 256 MiB of several shapes (docs/performance.md).
+std::optional<StreamPlan> plan_streamed(const LowerCall& call, const AxisSplit& split, Operand in, Operand out) {
+  constexpr int64_t kLeastGroups = 128;
+  StreamPlan plan{.split = split, .rows = split.inner == 1};
+  plan.vector = loads_by_four(call, plan.rows ? split : AxisSplit{1, split.inner, 1}, {in, out});
+  if (plan.rows) {
+    if (split.cols <= 32768) plan.threads = 256, plan.kept = 16, plan.step = 4;
+    if (plan.vector)
+      plan.split.cols /= 4;
+    else
+      plan.kept *= 4, plan.step *= 4;
+  } else {
+    if (!plan.vector) return std::nullopt;
+    plan.split.inner /= 4;
+    const uint32_t wide = call.element(out) == "f16" ? 2 : 1;  // as many bytes side by side
+    plan.columns = (split.cols <= 4096 ? 8 : 16) * wide;
+    for (const auto& [threads, columns, most] :
+         {std::tuple{256u, 32u, 12}, {256u, 16u, 12}, {256u, 8u, 12}, {512u, 8u, 16}})
+      if (const int64_t loads = ceil_div(split.cols, threads / (columns * wide)); loads <= most) {
+        plan.threads = threads;
+        plan.columns = columns * wide;
+        plan.step = 4;
+        plan.kept = static_cast<uint32_t>(ceil_div(loads, 4)) * 4;
+        break;
+      }
+    if (split.cols > 8192) return std::nullopt;  // the threads of two passes wait less
+  }
+  if (plan.groups() < kLeastGroups || call.device().limits().workgroup_threads < plan.threads) return std::nullopt;
+  return plan;
+}
+
+Includes stream_includes(const LowerCall& call, const StreamPlan& plan) {
+  Includes out = row_includes(call, plan.vector);
+  if (plan.rows) out.emplace_back("streamed_columns", "streamed_rows");
+  return out;
+}
+
+uint32_t row_threads(const LowerCall& call) {
+  return call.device().limits().workgroup_threads >= 512 ? 512 : RowPlan::kThreads;
 }
 
 Includes row_includes(const LowerCall& call, bool vector) {

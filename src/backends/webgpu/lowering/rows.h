@@ -1,6 +1,7 @@
 // How kernels on rows (kernels/rows.wgsl) go over a tensor [outer, cols, inner], and what their lowerings share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,9 +19,10 @@ struct RowPlan {
   uint32_t kept = 0;  // loads in a thread's registers; 0: the kernel streams
 
   static constexpr uint32_t kThreads = 256;  // of a workgroup: every device has them
+  uint32_t threads = kThreads;
   int64_t rows() const { return outer * chunks * inner; }
   std::vector<std::pair<std::string, uint32_t>> constants() const;
-  Grid grid() const { return {.x = {.items = rows(), .per_group = kThreads / lanes, .active = true}}; }
+  Grid grid() const { return {.x = {.items = rows(), .per_group = threads / lanes, .active = true}}; }
   template <class P>
   P params() const {
     P p{};
@@ -33,13 +35,38 @@ struct RowPlan {
   }
 };
 
-// For kernels that hold a row, or a chunk of it, in registers.
-RowPlan plan_kept(const AxisSplit& split, bool vector);
+// For kernels that hold a row, or a chunk of it, in registers. `most_threads`: of a workgroup, for long rows.
+RowPlan plan_kept(const AxisSplit& split, bool vector, uint32_t most_threads = RowPlan::kThreads);
+uint32_t row_threads(const LowerCall& call);  // for that
 // For kernels that read a row once and keep one number. `may_cut`: a long row may become chunks, whose results another
 // pass brings together.
 RowPlan plan_streaming(const AxisSplit& split, bool vector, bool may_cut);
 
+// How kernels/streamed.wgsl goes over a tensor: workgroups have rows or columns that they do not hold, and read them
+// twice.
+struct StreamPlan {
+  AxisSplit split{};  // cols of rows, inner of columns in loads
+  bool rows = false, vector = false;
+  uint32_t threads = 512, columns = 1, kept = 8, step = 8;  // kept: a multiple of step
+
+  bool whole() const { return split.cols <= int64_t{threads / columns} * kept; }
+  int64_t groups() const { return split.outer * ((split.inner + columns - 1) / columns); }
+  std::vector<std::pair<std::string, uint32_t>> constants() const;
+  Grid grid() const { return {.x = {.items = groups(), .active = true}}; }
+  template <class P>
+  P params() const {
+    P p{};
+    p.outer = to_u32(split.outer);
+    p.cols = to_u32(split.cols);
+    p.inner = to_u32(split.inner);
+    return p;
+  }
+};
+// None where too few workgroups would have work.
+std::optional<StreamPlan> plan_streamed(const LowerCall& call, const AxisSplit& split, Operand in, Operand out);
+
 using Includes = std::vector<std::pair<std::string, std::string>>;
+Includes stream_includes(const LowerCall& call, const StreamPlan& plan);
 // Reductions over a workgroup: by subgroups where the device has them. And loads of one or four elements.
 Includes row_includes(const LowerCall& call, bool vector);
 // T, or vec4<T>.

@@ -11,9 +11,9 @@
 #include "wgsl/softmax.h"
 #include "wgsl/softmax_apply.h"
 #include "wgsl/softmax_columns_apply.h"
-#include "wgsl/softmax_columns_kept.h"
 #include "wgsl/softmax_columns_stats.h"
 #include "wgsl/softmax_stats.h"
+#include "wgsl/softmax_streamed.h"
 
 namespace rlx::webgpu {
 
@@ -44,27 +44,21 @@ struct Columns {
   std::string type(const LowerCall& call) const { return load_type(call.element(out), vector); }
 };
 
-// Workgroups with whole columns, which keep a part of them. They need registers, and rows of 256 bytes at a time to
-// read at full speed. 128 of them keep an H200 busy, with 8192 x 8192 elements; other shapes were not timed.
-bool emit_whole_columns(LowerCall& call, const Columns& c) {
-  namespace k = wgsl::softmax_columns_kept;
-  constexpr uint32_t kThreads = 512, kKept = 12, kStep = 8;
-  constexpr int64_t kLeastGroups = 128;
-  const uint32_t columns = call.element(c.out) == "f16" ? 32 : 16;
-  const int64_t groups = c.split.outer * ceil_div(c.split.inner, columns);
-  if (!c.vector || groups < kLeastGroups || call.device().limits().workgroup_threads < kThreads) return false;
-  call.emit(
-      {.kernel = {.kernel = "softmax_columns_kept",
-                  .types = {{"V", c.type(call)}},
-                  .constants = {{"WG", kThreads}, {"LX", columns}, {"KEPT", kKept}, {"STEP", kStep}},
-                  .includes = row_includes(call, c.vector)},
-       .operands = {c.in, c.out},
-       .params = {k::Params{
-                      .outer = to_u32(c.split.outer), .cols = to_u32(c.split.cols), .inner = to_u32(c.split.inner)},
-                  {&k::Params::outer}},
-       .grid = {.x = {.items = groups, .active = true}},
-       .extent_safe = c.safe,
-       .in_place = true});
+// In one dispatch that reads rows or columns twice.
+bool emit_streamed(LowerCall& call, Operand in, Operand out, const AxisSplit& split, bool safe) {
+  namespace k = wgsl::softmax_streamed;
+  std::optional<StreamPlan> plan = plan_streamed(call, split, in, out);
+  if (!plan) return false;
+  if (!plan->rows && !plan->whole()) plan->kept = 12;
+  call.emit({.kernel = {.kernel = "softmax_streamed",
+                        .types = {{"V", load_type(call.element(out), plan->vector)}},
+                        .constants = plan->constants(),
+                        .includes = stream_includes(call, *plan)},
+             .operands = {in, out},
+             .params = {plan->params<k::Params>(), {&k::Params::outer}},
+             .grid = plan->grid(),
+             .extent_safe = safe,
+             .in_place = true});
   return true;
 }
 
@@ -123,7 +117,8 @@ void lower_softmax(LowerCall& call) {
   const Operand in = call.read(0), out = call.write(0);
   const bool vector = loads_by_four(call, split, {in, out});
   const bool safe = axis > 0;  // along axis 0 a row would mix active and inactive elements
-  RowPlan plan = plan_kept(split, vector);
+  if (split.inner > 1 && emit_streamed(call, in, out, split, safe)) return;
+  RowPlan plan = plan_kept(split, vector, row_threads(call));
   const std::string type = load_type(call.element(out), vector);
   if (plan.chunks == 1) {
     namespace k = wgsl::softmax;
@@ -138,14 +133,14 @@ void lower_softmax(LowerCall& call) {
                .in_place = true});
     return;
   }
+  if (split.inner == 1 && emit_streamed(call, in, out, split, safe)) return;
   if (split.inner > 1) {
     Columns columns{in, out, split, loads_by_four(call, {1, split.inner, 1}, {in, out}), safe};
     if (columns.vector) columns.split.inner /= 4;
-    if (!emit_whole_columns(call, columns)) emit_cut_columns(call, columns);
+    emit_cut_columns(call, columns);
     return;
   }
   const Operand stats = emit_stats(call, in, plan, vector, safe);
-  plan.kept = 0;
   namespace k = wgsl::softmax_apply;
   call.emit({.kernel = {.kernel = "softmax_apply",
                         .types = {{"V", type}},
