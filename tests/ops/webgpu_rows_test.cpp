@@ -162,9 +162,9 @@ TEST_F(WebGpuRows, LargeNorms) {
     expect_on_gpu(ops::layer_norm, {x, g, b});
     expect_on_gpu(ops::rms_norm, {x, g});
   };
-  norms({2050, 2049});  // several rows of a workgroup
-  norms({3, 16380});    // more threads
-  norms({128, 8195});   // read twice: by one element, and by four
+  norms({3, 2049});    // gammas before sums
+  norms({3, 16380});   // more threads
+  norms({128, 8195});  // read twice: by one element, and by four
   norms({129, 16388});
   norms({128, 17000}, DType::F16);
   norms({2, 33000});  // two dispatches
@@ -201,6 +201,16 @@ TEST_F(WebGpuRows, LargeNorms) {
   planes({9, 90, 22, 26}, DType::F16);
   planes({17, 700, 22, 26}, DType::F16);
   planes({9, 5000, 4, 120});
+}
+
+// Weights that are large enough for workgroups with more rows of them, of which the last has not all.
+TEST_F(WebGpuRows, LargePackedProducts) {
+  constexpr int64_t kRows = 6242, kCols = 5376;
+  for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ8_0, Scheme::kGgufQ4K, Scheme::kGgufQ6K}) {
+    Tensor w(DType::U8, {weight_bytes(scheme, kCols, kRows)});
+    for (uint8_t& b : w.mutable_values<uint8_t>()) b = static_cast<uint8_t>(rng_.bits() & 0xBF);  // no scale is inf
+    expect_on_gpu(ops::dequant_matmul, {random({1, kCols}), w}, {.scheme = scheme});
+  }
 }
 
 TEST_F(WebGpuRows, NormGradients) {

@@ -6,8 +6,9 @@
 // @include "decode_q4_0.wgsl"
 // @include "no_experts.wgsl"
 alias W = u32;              // @type u32 | vec4<u32>
-override R: u32 = 8u;
+override R: u32 = 8u;       // a multiple of BATCH
 override TEAMS: u32 = 4u;
+const BATCH: u32 = 4u;      // rows of W whose bytes a lane waits for at once
 
 struct Params {
   m: u32,             // rows of x
@@ -50,25 +51,34 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let own = expert_of(token);
   let exists = token < p.m && own != NO_EXPERT;
   let slab = p.w_byte_base + own * p.n * p.row_bytes;
-  var acc: array<f32, R>;
+  for (var r = 0u; r < R; r++) { cells[r * THREADS + thread] = 0.0; }
   if (exists) {
     for (var c = team; c * CHUNK < p.k; c += TEAMS) {
       if (c * CHUNK + lane_first(lane) < p.k) {
         for (var i = 0u; i < QUADS; i++) { xr[i] = x4(token, c * CHUNK + quad_at(lane, i)); }
         prepare();
-        for (var r = 0u; r < R; r++) {
-          acc[r] += part(slab + min(first + r, p.n - 1u) * p.row_bytes + c * CHUNK_BYTES, lane);
+        for (var r = 0u; r < R; r += BATCH) {
+          var sums: array<f32, BATCH>;
+          for (var i = 0u; i < BATCH; i++) {
+            sums[i] = part(slab + min(first + r + i, p.n - 1u) * p.row_bytes + c * CHUNK_BYTES, lane);
+          }
+          for (var i = 0u; i < BATCH; i++) { cells[(r + i) * THREADS + thread] += sums[i]; }
         }
       }
     }
   }
-  for (var r = 0u; r < R; r++) { cells[(r * TEAMS + team) * 32u + lane] = acc[r]; }
-  for (var half = THREADS / 2u; half > 0u; half = half >> 1u) {
+  // PARTS threads have a row: each adds R numbers of it, then they add theirs.
+  const PARTS = THREADS / R;
+  let row = thread / PARTS;
+  let own_part = thread % PARTS;
+  workgroupBarrier();
+  var total = 0.0;
+  for (var i = 0u; i < R; i++) { total += cells[row * THREADS + own_part + i * PARTS]; }
+  workgroupBarrier();
+  cells[row * THREADS + own_part] = total;
+  for (var half = PARTS / 2u; half > 0u; half = half >> 1u) {
     workgroupBarrier();
-    for (var i = thread; i < R * half; i += THREADS) {
-      let at = i / half * THREADS + i % half;
-      cells[at] += cells[at + half];
-    }
+    if (own_part < half) { cells[row * THREADS + own_part] += cells[row * THREADS + own_part + half]; }
   }
   workgroupBarrier();
   if (thread >= R || first + thread >= p.n || token >= p.m) { return; }

@@ -19,7 +19,6 @@ struct Params {
   groups: u32,                   // rows that follow each other with gammas of their own
   group_channels: u32,           // gammas of a row
   per_gamma: u32,                // elements that share one
-  each: u32,                     // rows that a workgroup has one after the other, with the same gammas
   src_base: u32,
   gamma_base: u32,
   beta_base: u32,
@@ -34,38 +33,34 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
+  let row = row_of(group, groups, thread);
   let lane = lane_of(thread);
-  let id = (group.x + group.y * groups.x) * p.each;
+  var kept: array<F, KEPT>;
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
+  }
   var scales: array<GF, KEPT>;
   var shifts: array<GF, KEPT>;
   if (EARLY) {
-    let row = row_at(id, thread);
     for (var k = 0u; k < KEPT; k++) {
       let c = min(lane + k * LANES, p.cols - 1u);
       scales[k] = gamma_of(row, c);
       if (HAS_BETA) { shifts[k] = beta_of(row, c); }
     }
   }
-  for (var j = 0u; j < p.each; j++) {
-    let row = row_at(id + j, thread);
-    var kept: array<F, KEPT>;
-    for (var k = 0u; k < KEPT; k++) {
-      let c = lane + k * LANES;
-      if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
-    }
-    let m = row_moments(&kept, row, f32(p.n), thread);
-    let r = inverse_root(m.squares, m.smaller, f32(p.n), p.eps);
-    for (var k = 0u; k < KEPT; k++) {
-      let c = lane + k * LANES;
-      if (c < row.count) {
-        if (!EARLY) {
-          scales[k] = gamma_of(row, c);
-          if (HAS_BETA) { shifts[k] = beta_of(row, c); }
-        }
-        var out = (kept[k] - m.mean - m.rest) * r * scales[k];
-        if (HAS_BETA) { out += shifts[k]; }
-        dst[p.dst_base + row.first + c * p.inner] = V(out);
+  let m = row_moments(&kept, row, f32(p.n), thread);
+  let r = inverse_root(m.squares, m.smaller, f32(p.n), p.eps);
+  for (var k = 0u; k < KEPT; k++) {
+    let c = lane + k * LANES;
+    if (c < row.count) {
+      if (!EARLY) {
+        scales[k] = gamma_of(row, c);
+        if (HAS_BETA) { shifts[k] = beta_of(row, c); }
       }
+      var out = (kept[k] - m.mean - m.rest) * r * scales[k];
+      if (HAS_BETA) { out += shifts[k]; }
+      dst[p.dst_base + row.first + c * p.inner] = V(out);
     }
   }
 }

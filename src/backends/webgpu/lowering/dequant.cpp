@@ -93,7 +93,9 @@ struct RowsOfX {
 void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder, const RowsOfX& rows, Operand x,
                   Operand w, Operand y, int64_t row_bytes, bool safe, const char* name) {
   namespace g = wgsl::dequant_gemv_one;
-  constexpr int64_t kRows = 4, kTeams = 4;  // rows of W and teams of 32 lanes of a workgroup
+  // Rows of W and teams of 32 lanes of a workgroup: many rows share what a lane has of x, but leave few workgroups.
+  const bool large = rows.n * rows.k >= int64_t{1} << 25;
+  const int64_t per_group = large ? 8 : 4, teams = large ? 8 : 4;
   Includes includes = {{"part_q4_0", one.part}, {"decode_q4_0", decoder}};
   if (one.quads) includes.emplace_back("words", "words_of_quads");
   if (rows.choice) includes.emplace_back("no_experts", "experts");
@@ -101,7 +103,7 @@ void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder
   if (rows.choice) operands.push_back(*rows.choice);
   call.emit({.kernel = {"dequant_gemv_one",
                         {{"W", one.quads ? "vec4<u32>" : "u32"}},
-                        {{"R", kRows}, {"TEAMS", kTeams}},
+                        {{"R", to_u32(per_group)}, {"TEAMS", to_u32(teams)}},
                         nullptr,
                         includes},
              .operands = operands,
@@ -111,7 +113,7 @@ void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder
                                   .row_bytes = to_u32(row_bytes),
                                   .experts = to_u32(rows.experts)},
                         {&g::Params::m}},
-             .grid = {.x = {.items = rows.m * ((rows.n + kRows - 1) / kRows), .active = true}},
+             .grid = {.x = {.items = rows.m * ((rows.n + per_group - 1) / per_group), .active = true}},
              .extent_safe = safe},
             name);
 }

@@ -1,7 +1,5 @@
 #include "backends/webgpu/lowering/norm.h"
 
-#include <algorithm>
-
 #include "backends/webgpu/lowering/lowerings.h"
 #include "rlx/ops/fused_residual_norm.h"
 #include "rlx/ops/norm.h"
@@ -85,11 +83,6 @@ void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma,
     // Gammas that are loaded before the sums take registers. Where few threads have much of a row each, or where
     // finding the gamma takes time, waiting for them would cost more.
     const bool early = !plan.by_columns && (rows.grouped() || plan.kept > (vector ? 4 : 8));
-    constexpr int64_t kGroups = 1024, kEach = 4;  // workgroups at least, and rows of one at most
-    const int64_t each = early && !rows.grouped() ? std::clamp<int64_t>(plan.rows() / kGroups, 1, kEach) : 1;
-    params.each = to_u32(each);
-    Grid grid = plan.grid();
-    grid.x.per_group *= each;
     call.emit(
         {.kernel = {.kernel = "norm",
                     .types = types,
@@ -98,13 +91,13 @@ void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma,
                     .includes = norm_includes(call, rows, vector)},
          .operands = {in, gamma, beta, out},
          .params = {params, {&k::Params::rows}},
-         .grid = grid,
+         .grid = plan.grid(),
          .extent_safe = extent_safe,
          .in_place = in_place});
     return;
   }
   // Gammas of their own for every element of a long row are as many bytes as the row, which every workgroup would read.
-  const bool streamed = rows.split.inner == 1 && (rows.grouped() || rows.split.cols <= 32768);
+  const bool streamed = rows.split.inner == 1 && (rows.grouped() || (!has_beta && rows.split.cols <= 32768));
   if (streamed && emit_streamed(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
   const Operand stats = emit_norm_stats(call, in, rows, plan, vector, extent_safe);
   namespace k = wgsl::norm_apply;

@@ -73,11 +73,13 @@ void emit_cut_columns(LowerCall& call, const Columns& c) {
   constexpr int64_t kStatGroups = 256, kGroups = 8192;
   const auto columns = std::min(kColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(split.inner))));
   const int64_t across = split.outer * ceil_div(split.inner, columns);
-  const auto chunks_for = [&](int64_t groups) {
-    return std::clamp<int64_t>(ceil_div(groups, across), 1, ceil_div(split.cols, kLeast));
+  const auto chunks_for = [&](int64_t groups, int64_t least) {
+    return std::clamp<int64_t>(ceil_div(groups, across), 1, ceil_div(split.cols, least));
   };
-  const int64_t stat_chunks = chunks_for(kStatGroups);
-  const int64_t chunk = ceil_div(split.cols, chunks_for(kGroups)), chunks = ceil_div(split.cols, chunk);
+  const int64_t stat_chunks = chunks_for(kStatGroups, kLeast);
+  // Every workgroup of the second pass reads the results of its columns: it has more places than these.
+  const int64_t chunk = ceil_div(split.cols, chunks_for(kGroups, std::max(kLeast, 4 * stat_chunks)));
+  const int64_t chunks = ceil_div(split.cols, chunk);
   const auto params = [&](auto p, int64_t n) {
     p.outer = to_u32(split.outer);
     p.cols = to_u32(split.cols);
