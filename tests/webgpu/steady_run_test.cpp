@@ -203,6 +203,20 @@ TEST_F(SteadyRunOnWebGpu, OnlyTheWantedOutputsComeBack) {
   EXPECT_EQ(allocations(), allocated);
 }
 
+TEST_F(SteadyRunOnWebGpu, ASealedOutputKeepsItsBytes) {
+  Graph g;
+  g.output(ops::neg(g.input("x", {{3}, DType::F32})), "y");
+  Executable exe = compile(std::move(g), {.device = "webgpu"});
+  const std::vector<Tensor> first = {Tensor::f32({3}, {1, 2, 3})}, second = {Tensor::f32({3}, {4, 5, 6})};
+  Tensor kept = exe.run_slots(first)[0];
+  kept.seal();
+  EXPECT_EQ(exe.run_slots(second)[0], Tensor::f32({3}, {-4, -5, -6}));
+  EXPECT_EQ(kept, Tensor::f32({3}, {-1, -2, -3}));
+  const auto allocated = allocations();
+  exe.run_slots(first);
+  EXPECT_EQ(allocations(), allocated);
+}
+
 // One buffer for all readbacks, which grows by doubling, and one for what is tiny.
 TEST_F(SteadyRunOnWebGpu, ATinyOutputHasABufferOfItsOwn) {
   Graph g;

@@ -47,7 +47,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
   dispatches_.make(stats_);
   upload_constants();
   write_dim_values();
-  for (const int32_t v : program_.outputs) outputs_.emplace_back(value(v).type.dtype, value(v).type.shape.sizes());
+  for (const int32_t v : program_.outputs) outputs_.push_back(output_tensor(v));
   output_items_.assign(outputs_.size(), -1);
   for (const int32_t v : program_.state_values) {
     const Port& port = program_.manifest.states[host_states_.size()];

@@ -99,6 +99,7 @@ class WebGpuProgram : public DeviceProgram {
   std::vector<Tensor> read_back(const std::vector<int32_t>& values);
   void plan_end_copies();
   void set_end_ranges();
+  Tensor output_tensor(int32_t v) const;
   void finish(const std::vector<bool>* wanted);
   void add_outputs(const std::vector<bool>* wanted);
   void encode_end_copies();

@@ -301,9 +301,18 @@ void WebGpuProgram::throw_bad_index(const Readback& readback) {
   throw error;
 }
 
+// Its bytes count as handed out, so that fixed_id() tells whether the caller has sealed them.
+Tensor WebGpuProgram::output_tensor(int32_t v) const {
+  Tensor t(value(v).type.dtype, value(v).type.shape.sizes());
+  t.mutable_bytes();
+  return t;
+}
+
 void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   if (end_copies_stale_) plan_end_copies();
   readback_.clear();
+  for (size_t i = 0; i < outputs_.size(); ++i)  // a sealed one stays the caller's
+    if (outputs_[i].fixed_id() != 0) outputs_[i] = output_tensor(program_.outputs[i]);
   add_outputs(wanted);
   // What the host has is taken now: fed inputs count as the device's in a moment.
   for (size_t i = 0; i < outputs_.size(); ++i) {
