@@ -28,6 +28,7 @@ OP_CASES(softmax) {
     });
   for (const DType dtype : {DType::F16, DType::BF16}) add({random({3, 9}, dtype)});
   add({random({0, 4})}).expect({Tensor(DType::F32, {0, 4})});
+  add({random({130, 0, 4})}, {.axis = 1}).expect({Tensor(DType::F32, {130, 0, 4})});
   add({random({7, 257})});
   // Rows and columns below, at and beyond a vector, a group of rows and a strip of columns.
   for (const DType d : {DType::F32, DType::F16, DType::BF16}) {

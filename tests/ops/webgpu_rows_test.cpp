@@ -110,6 +110,7 @@ TEST_F(WebGpuRows, Softmax) {
   expect_on_gpu(ops::softmax, {many}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({3, 40, 70})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({40, 90, 132})}, {.axis = 1});  // kept
+  expect_on_gpu(ops::softmax, {random({40, 1, 132})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({33, 1020, 36}, DType::F16)}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({16, 5000, 68})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({3, 16380})});  // more threads, which keep the row
