@@ -12,20 +12,20 @@ namespace rlx::webgpu {
 
 namespace {
 
-constexpr size_t kThreads = 256, kGroups = 4, kResults = 8;
+constexpr size_t kGroups = 4, kResults = 8;
 
 // Whole numbers, whose sums are exact in any order; a group of negative ones; one with NaN.
-std::vector<float> numbers() {
-  std::vector<float> x(kThreads * kGroups);
+std::vector<float> numbers(uint32_t threads) {
+  std::vector<float> x(size_t{threads} * kGroups);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 101) - 50.0f;
-  for (size_t i = kThreads; i < 2 * kThreads; ++i) x[i] = -1.0f - static_cast<float>(i * 29 % 83);
-  x[2 * kThreads + 201] = std::numeric_limits<float>::quiet_NaN();
+  for (size_t i = threads; i < 2 * threads; ++i) x[i] = -1.0f - static_cast<float>(i * 29 % 83);
+  x[2 * threads + 201] = std::numeric_limits<float>::quiet_NaN();
   return x;
 }
 
-std::vector<float> run(Device& device, const std::vector<float>& x) {
+std::vector<float> run(Device& device, const std::vector<float>& x, uint32_t threads) {
   const Api& api = device.api();
-  const KernelFacts facts = kernel_facts({.kernel = "subgroup_probe"});
+  const KernelFacts facts = kernel_facts({.kernel = "subgroup_probe", .constants = {{"WG", threads}}});
   const BindingUse uses[2] = {};
   const Pipeline& pipeline = device.pipeline({.label = "subgroup_probe",
                                               .wgsl = specialize(facts, uses),
@@ -62,35 +62,39 @@ std::vector<float> run(Device& device, const std::vector<float>& x) {
 
 bool same(float got, float expected) { return std::isnan(expected) ? std::isnan(got) : got == expected; }
 
-}  // namespace
-
-SubgroupProbe probe_subgroups(Device& device) {
-  SubgroupProbe probe;
-  const std::vector<float> x = numbers();
-  std::vector<float> y;
-  try {
-    y = run(device, x);
-  } catch (const Error&) {  // a library may list the feature and refuse the kernel
-    if (device.lost()) throw;
-    return probe;
-  }
-  probe = {.passed = true, .min = UINT32_MAX};
+// With workgroups of so many threads.
+void probe_threads(Device& device, uint32_t threads, SubgroupProbe& probe) {
+  const std::vector<float> x = numbers(threads);
+  const std::vector<float> y = run(device, x, threads);
   for (size_t g = 0; g < kGroups; ++g) {
     float sum = 0, top = -std::numeric_limits<float>::infinity();
-    for (size_t i = g * kThreads; i < (g + 1) * kThreads; ++i) {
+    for (size_t i = g * threads; i < (g + 1) * threads; ++i) {
       sum += x[i];
       top = std::isnan(sum) ? sum : std::max(top, x[i]);
     }
-    for (size_t i = g * kThreads; i < (g + 1) * kThreads; ++i) {
+    for (size_t i = g * threads; i < (g + 1) * threads; ++i) {
       const float* got = &y[i * kResults];
       const float size = got[0];
-      const bool sane = size >= 1 && size <= kThreads && size == std::floor(size);
+      const bool sane = size >= 1 && size <= static_cast<float>(threads) && size == std::floor(size);
       probe.passed &= sane && same(got[1], sum) && same(got[2], top) && same(got[3], sum) &&
-                      same(got[4], sum + static_cast<float>(kThreads)) && same(got[5], 2 * sum);
+                      same(got[4], sum + static_cast<float>(threads)) && same(got[5], 2 * sum);
       if (!sane) continue;
       probe.min = std::min(probe.min, static_cast<uint32_t>(size));
       probe.max = std::max(probe.max, static_cast<uint32_t>(size));
     }
+  }
+}
+
+}  // namespace
+
+SubgroupProbe probe_subgroups(Device& device) {
+  SubgroupProbe probe{.passed = true, .min = UINT32_MAX};
+  try {
+    for (const uint32_t threads : {256u, 512u})
+      if (threads <= device.limits().workgroup_threads) probe_threads(device, threads, probe);
+  } catch (const Error&) {  // a library may list the feature and refuse the kernel
+    if (device.lost()) throw;
+    return {};
   }
   return probe;
 }

@@ -47,7 +47,7 @@ RowPlan plan_streaming(const AxisSplit& split, bool vector, bool may_cut);
 struct StreamPlan {
   AxisSplit split{};  // cols of rows, inner of columns in loads
   bool rows = false, vector = false;
-  uint32_t threads = 512, columns = 1, kept = 8, step = 8;  // kept: a multiple of step
+  uint32_t threads = 512, columns = 1, kept = 8, step = 8;  // kept: for norms a multiple of step
 
   bool whole() const { return split.cols <= int64_t{threads / columns} * kept; }
   int64_t groups() const { return split.outer * ((split.inner + columns - 1) / columns); }

@@ -120,7 +120,7 @@ void lower_softmax(LowerCall& call) {
   const bool vector = loads_by_four(call, split, {in, out});
   const bool safe = axis > 0;  // along axis 0 a row would mix active and inactive elements
   if (split.inner > 1 && emit_streamed(call, in, out, split, safe)) return;
-  RowPlan plan = plan_kept(split, vector, row_threads(call));
+  const RowPlan plan = plan_kept(split, vector, row_threads(call));
   const std::string type = load_type(call.element(out), vector);
   if (plan.chunks == 1) {
     namespace k = wgsl::softmax;
