@@ -345,6 +345,7 @@ std::vector<Case> cases(bool small) {
                       g.output(x, "y");
                       return g;
                     }});
+    if (n > 8192) list.back().few = 2, list.back().many = 8;  // gigabytes to fill
   };
   const std::pair<const char*, Scheme> schemes[] = {{"q4_0", Scheme::kGgufQ4_0}, {"q4_1", Scheme::kGgufQ4_1},
                                                     {"q8_0", Scheme::kGgufQ8_0}, {"q4_k", Scheme::kGgufQ4K},
@@ -357,6 +358,7 @@ std::vector<Case> cases(bool small) {
     quantised(name, scheme, 1, 4096, 4096);
     quantised(name, scheme, 1, 4096, 14336);
     quantised(name, scheme, 1, 8192, 8192);
+    quantised(name, scheme, 1, 16384, 16384);
     quantised(name, scheme, 4, 4096, 4096);
   }
   for (const auto& [name, scheme] : {schemes[0], schemes[3]})

@@ -207,9 +207,14 @@ TEST_F(WebGpuRows, LargeNorms) {
 
 // Weights that are large enough for workgroups with more rows of them, of which the last has not all.
 TEST_F(WebGpuRows, LargePackedProducts) {
-  constexpr int64_t kRows = 6242, kCols = 5376;
-  for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ8_0, Scheme::kGgufQ4K, Scheme::kGgufQ6K}) {
-    Tensor w(DType::U8, {weight_bytes(scheme, kCols, kRows)});
+  // As many elements as the forms with the most rows per workgroup take; rows and columns that no workgroup fills.
+  constexpr int64_t kCols = 5376;
+  for (const auto& [scheme, rows] : {std::pair{Scheme::kGgufQ4_0, 6242},
+                                     {Scheme::kGgufQ5_1, 6242},
+                                     {Scheme::kGgufQ8_0, 6242},
+                                     {Scheme::kGgufQ4K, 12490},
+                                     {Scheme::kGgufQ6K, 6242}}) {
+    Tensor w(DType::U8, {weight_bytes(scheme, kCols, rows)});
     for (uint8_t& b : w.mutable_values<uint8_t>()) b = static_cast<uint8_t>(rng_.bits() & 0xBF);  // no scale is inf
     expect_on_gpu(ops::dequant_matmul, {random({1, kCols}), w}, {.scheme = scheme});
   }

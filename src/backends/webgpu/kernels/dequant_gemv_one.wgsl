@@ -1,14 +1,13 @@
 // y = x · Wᵀ for one row of x: what a step of decoding does, bound by the bytes of W. A workgroup has R rows of W; its
-// teams of 32 lanes take chunks of K in turn. A lane holds its elements of x in registers and meets them with its bytes
-// of every row (part_*.wgsl). With experts a workgroup has one row of x, whose expert says where its W starts.
+// teams of 32 lanes take chunks of K in turn. A lane holds its elements of x in registers and meets them with its bytes of
+// every row (part_*.wgsl). With experts a workgroup has one row of x, whose expert says where its W starts.
 // @include "x_quads.wgsl"
 // @include "part_q4_0.wgsl"
 // @include "decode_q4_0.wgsl"
 // @include "no_experts.wgsl"
 alias W = u32;              // @type u32 | vec4<u32>
-override R: u32 = 8u;       // a multiple of BATCH
+override R: u32 = 8u;       // a multiple of four
 override TEAMS: u32 = 4u;
-const BATCH: u32 = 4u;      // rows of W whose bytes a lane waits for at once
 
 struct Params {
   m: u32,             // rows of x
@@ -26,7 +25,6 @@ struct Params {
 @group(0) @binding(4) var<uniform>             p: Params;
 
 const THREADS: u32 = TEAMS * 32u;
-var<private> xr: array<vec4f, QUADS>;
 var<workgroup> cells: array<f32, R * THREADS>;
 
 // Element by element, as decode8 has them: parts put scales behind sums, which differs where infinities meet.
@@ -39,6 +37,8 @@ fn careful_row(token: u32, at: u32) -> f32 {
   return sum;
 }
 
+fn row_at(row: u32) -> u32 { return min(row, p.n - 1u) * p.row_bytes; }
+
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32) {
@@ -49,20 +49,29 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let lane = thread & 31u;
   let team = thread >> 5u;
   let own = expert_of(token);
+  set_digits();
   let exists = token < p.m && own != NO_EXPERT;
   let slab = p.w_byte_base + own * p.n * p.row_bytes;
   for (var r = 0u; r < R; r++) { cells[r * THREADS + thread] = 0.0; }
   if (exists) {
     for (var c = team; c * CHUNK < p.k; c += TEAMS) {
       if (c * CHUNK + lane_first(lane) < p.k) {
-        for (var i = 0u; i < QUADS; i++) { xr[i] = x4(token, c * CHUNK + quad_at(lane, i)); }
+        let at = slab + c * CHUNK_BYTES;
+        // Two rows are under way while the two before them are summed.
+        var a = fetch(at + row_at(first), lane);
+        var b = fetch(at + row_at(first + 1u), lane);
+        load_x(token, c * CHUNK, lane);
         prepare();
-        for (var r = 0u; r < R; r += BATCH) {
-          var sums: array<f32, BATCH>;
-          for (var i = 0u; i < BATCH; i++) {
-            sums[i] = part(slab + min(first + r + i, p.n - 1u) * p.row_bytes + c * CHUNK_BYTES, lane);
-          }
-          for (var i = 0u; i < BATCH; i++) { cells[(r + i) * THREADS + thread] += sums[i]; }
+        for (var r = 0u; r < R; r += 4u) {
+          let cell = r * THREADS + thread;
+          let next_a = fetch(at + row_at(first + r + 2u), lane);
+          let next_b = fetch(at + row_at(first + r + 3u), lane);
+          cells[cell] += part(a, lane);
+          cells[cell + THREADS] += part(b, lane);
+          a = fetch(at + row_at(first + min(r + 4u, R - 1u)), lane);
+          b = fetch(at + row_at(first + min(r + 5u, R - 1u)), lane);
+          cells[cell + 2u * THREADS] += part(next_a, lane);
+          cells[cell + 3u * THREADS] += part(next_b, lane);
         }
       }
     }

@@ -1,7 +1,8 @@
-// Where the elements of a lane lie, for dequant_gemv_one.wgsl: four lanes share a block of 32, each has four of its first
-// half and four of its second, as the nibbles of a word.
-const CHUNK: u32 = 256u;        // elements of a row that a team takes at a time
-const QUADS: u32 = 2u;          // a lane's part of them, in fours
+// Where the elements of a lane lie, for dequant_gemv_one.wgsl: it has a block of 32.
+// @include "x_in_registers.wgsl"
 // The first element of the lane's block: it is there or the whole block is not.
-fn lane_first(lane: u32) -> u32 { return (lane >> 2u) * 32u; }
-fn quad_at(lane: u32, i: u32) -> u32 { return (lane >> 2u) * 32u + i * 16u + (lane & 3u) * 4u; }
+fn lane_first(lane: u32) -> u32 { return lane * 32u; }
+fn quad_at(lane: u32, i: u32) -> u32 { return lane * 32u + i * 4u; }
+fn sum_of_x() -> f32 {
+  return dot(((xq0 + xq1) + (xq2 + xq3)) + ((xq4 + xq5) + (xq6 + xq7)), vec4f(1.0));
+}

@@ -1,18 +1,20 @@
-// What a lane of dequant_gemv_one.wgsl does, for Q4_0: a lane has a word of nibbles. Blocks start at even bytes: a word lies
-// as it is, or across two.
+// What a lane of dequant_gemv_one.wgsl does, for Q4_0. Blocks start at even bytes: their words lie as they are, or each
+// across two.
 // @include "lanes_of_32.wgsl"
-// @include "nibbles.wgsl"
+// @include "nibble_blocks.wgsl"
 const NIBBLE_ZERO: f32 = 8.0;
-const CHUNK_BYTES: u32 = 144u;
-fn prepare() {}
-fn part(at: u32, lane: u32) -> f32 {
-  let b = at + (lane >> 2u) * 18u;
-  let i = b >> 2u;
-  let across = (b & 2u) == 0u;
-  let head = w[i];
-  let d = unpack2x16float(select(head >> 16u, head, across)).x;
-  let low = w[i + (lane & 3u)];
-  let high = w[i + (lane & 3u) + 1u];
-  let q = select(high, (low >> 16u) | (high << 16u), across);
-  return d * (dot(low_nibbles(q), xr[0]) + dot(high_nibbles(q), xr[1]));
+const CHUNK_BYTES: u32 = 576u;
+struct Raw {
+  head: u32,
+  q: vec4u,
 }
+fn prepare() {}
+fn fetch(at: u32, lane: u32) -> Raw {
+  let b = at + lane * 18u;
+  let i = b >> 2u;
+  let head = w[i];
+  let q = vec4u(w[i + 1u], w[i + 2u], w[i + 3u], w[i + 4u]);
+  if ((b & 2u) != 0u) { return Raw(head >> 16u, q); }
+  return Raw(head, (vec4u(head, q.xyz) >> vec4u(16u)) | (q << vec4u(16u)));
+}
+fn part(raw: Raw, lane: u32) -> f32 { return unpack2x16float(raw.head).x * nibbles_by_x(raw.q); }

@@ -1,13 +1,19 @@
 // As part_q4_0.wgsl, for Q4_1: blocks are five words.
 // @include "lanes_of_32.wgsl"
-// @include "nibbles.wgsl"
+// @include "nibble_blocks.wgsl"
 const NIBBLE_ZERO: f32 = 0.0;
-const CHUNK_BYTES: u32 = 160u;
+const CHUNK_BYTES: u32 = 640u;
 var<private> x_sum: f32;
-fn prepare() { x_sum = dot(xr[0] + xr[1], vec4f(1.0)); }
-fn part(at: u32, lane: u32) -> f32 {
-  let i = (at >> 2u) + (lane >> 2u) * 5u;
-  let head = unpack2x16float(w[i]);
-  let q = w[i + 1u + (lane & 3u)];
-  return head.x * (dot(low_nibbles(q), xr[0]) + dot(high_nibbles(q), xr[1])) + head.y * x_sum;
+struct Raw {
+  head: u32,
+  q: vec4u,
+}
+fn prepare() { x_sum = sum_of_x(); }
+fn fetch(at: u32, lane: u32) -> Raw {
+  let i = (at >> 2u) + lane * 5u;
+  return Raw(w[i], vec4u(w[i + 1u], w[i + 2u], w[i + 3u], w[i + 4u]));
+}
+fn part(raw: Raw, lane: u32) -> f32 {
+  let head = unpack2x16float(raw.head);
+  return head.x * nibbles_by_x(raw.q) + head.y * x_sum;
 }

@@ -1,17 +1,18 @@
 // As part_q4_0.wgsl, for Q4_K. w is bound as quads of words.
-// @include "nibbles.wgsl"
+// @include "nibble_blocks.wgsl"
 // @include "lanes_of_256.wgsl"
 const NIBBLE_ZERO: f32 = 0.0;
 const CHUNK_BYTES: u32 = 576u;
-fn part(at: u32, lane: u32) -> f32 {
+struct Raw {
+  head: vec4u,
+  q: vec4u,
+}
+fn fetch(at: u32, lane: u32) -> Raw {
   let i = (at >> 4u) + (lane >> 3u) * 9u;
-  let head = w[i];
-  let q = w[i + 1u + (lane & 7u)];
-  let d = unpack2x16float(head.x);
-  let s = scales_of(head.yzw, (lane >> 1u) & 3u);
-  let low = dot(low_nibbles(q.x), xr[0]) + dot(low_nibbles(q.y), xr[1]) + dot(low_nibbles(q.z), xr[2]) +
-            dot(low_nibbles(q.w), xr[3]);
-  let high = dot(high_nibbles(q.x), xr[4]) + dot(high_nibbles(q.y), xr[5]) + dot(high_nibbles(q.z), xr[6]) +
-             dot(high_nibbles(q.w), xr[7]);
-  return d.x * (s.x * low + s.y * high) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
+  return Raw(w[i], w[i + 1u + (lane & 7u)]);
+}
+fn part(raw: Raw, lane: u32) -> f32 {
+  let d = unpack2x16float(raw.head.x);
+  let s = scales_of(raw.head.yzw, (lane >> 1u) & 3u);
+  return d.x * (s.x * low_by_x(raw.q) + s.y * high_by_x(raw.q)) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
 }

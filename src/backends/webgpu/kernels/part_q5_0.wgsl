@@ -1,21 +1,21 @@
 // As part_q4_0.wgsl, for Q5_0: the fifth bits lie between the scale and the nibbles.
 // @include "lanes_of_32.wgsl"
-// @include "byte_codes.wgsl"
+// @include "byte_blocks.wgsl"
 const BYTE_ZERO: f32 = 16.0;
-const CHUNK_BYTES: u32 = 176u;
-fn prepare() {}
-fn part(at: u32, lane: u32) -> f32 {
-  let b = at + (lane >> 2u) * 22u;
-  let i = b >> 2u;
-  let across = (b & 2u) == 0u;
-  let head = w[i];
-  let second = w[i + 1u];
-  let d = unpack2x16float(select(head >> 16u, head, across)).x;
-  let bits = select(second, (head >> 16u) | (second << 16u), across) >> ((lane & 3u) * 4u);
-  let low_word = w[i + 1u + (lane & 3u)];
-  let high_word = w[i + 2u + (lane & 3u)];
-  let q = select(high_word, (low_word >> 16u) | (high_word << 16u), across);
-  let low = byte_codes((q & 0x0f0f0f0fu) | fifth_bits(bits));
-  let high = byte_codes(((q >> 4u) & 0x0f0f0f0fu) | fifth_bits(bits >> 16u));
-  return d * (dot(low, xr[0]) + dot(high, xr[1]));
+const CHUNK_BYTES: u32 = 704u;
+struct Raw {
+  head: u32,
+  bits: u32,
+  q: vec4u,
 }
+fn prepare() {}
+fn fetch(at: u32, lane: u32) -> Raw {
+  let b = at + lane * 22u;
+  let i = b >> 2u;
+  let head = w[i];
+  let bits = w[i + 1u];
+  let q = vec4u(w[i + 2u], w[i + 3u], w[i + 4u], w[i + 5u]);
+  if ((b & 2u) != 0u) { return Raw(head >> 16u, bits, q); }
+  return Raw(head, (head >> 16u) | (bits << 16u), (vec4u(bits, q.xyz) >> vec4u(16u)) | (q << vec4u(16u)));
+}
+fn part(raw: Raw, lane: u32) -> f32 { return unpack2x16float(raw.head).x * fives_by_x(raw.q, raw.bits); }

@@ -1,21 +1,23 @@
 // As part_q4_k.wgsl, for Q5_K: 32 bytes of fifth bits lie in front of the nibbles, a bit of each byte for every group.
-// @include "byte_codes.wgsl"
+// @include "byte_blocks.wgsl"
 // @include "lanes_of_256.wgsl"
 const BYTE_ZERO: f32 = 0.0;
 const CHUNK_BYTES: u32 = 704u;
-fn part(at: u32, lane: u32) -> f32 {
+struct Raw {
+  head: vec4u,
+  bits: vec4u,
+  q: vec4u,
+}
+fn fetch(at: u32, lane: u32) -> Raw {
   let i = (at >> 4u) + (lane >> 3u) * 11u;
+  return Raw(w[i], w[i + 1u + (lane & 1u)], w[i + 3u + (lane & 7u)]);
+}
+fn part(raw: Raw, lane: u32) -> f32 {
   let pair = (lane >> 1u) & 3u;
-  let head = w[i];
-  let bits = w[i + 1u + (lane & 1u)] >> vec4u(2u * pair);
-  let q = w[i + 3u + (lane & 7u)];
-  let d = unpack2x16float(head.x);
-  let s = scales_of(head.yzw, pair);
-  let l = (q & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x01010101u)) << vec4u(4u));
-  let h = ((q >> vec4u(4u)) & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x02020202u)) << vec4u(3u));
-  let low = dot(byte_codes(l.x), xr[0]) + dot(byte_codes(l.y), xr[1]) + dot(byte_codes(l.z), xr[2]) +
-            dot(byte_codes(l.w), xr[3]);
-  let high = dot(byte_codes(h.x), xr[4]) + dot(byte_codes(h.y), xr[5]) + dot(byte_codes(h.z), xr[6]) +
-             dot(byte_codes(h.w), xr[7]);
-  return d.x * (s.x * low + s.y * high) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
+  let bits = raw.bits >> vec4u(2u * pair);
+  let d = unpack2x16float(raw.head.x);
+  let s = scales_of(raw.head.yzw, pair);
+  let low = (raw.q & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x01010101u)) << vec4u(4u));
+  let high = ((raw.q >> vec4u(4u)) & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x02020202u)) << vec4u(3u));
+  return d.x * (s.x * first_by_x(low) + s.y * last_by_x(high)) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
 }
