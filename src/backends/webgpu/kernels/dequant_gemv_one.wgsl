@@ -57,7 +57,22 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     for (var c = team; c * CHUNK < p.k; c += TEAMS) {
       if (c * CHUNK + lane_first(lane) < p.k) {
         let at = slab + c * CHUNK_BYTES;
-        // Two rows are under way while the two before them are summed.
+        if (CHUNK < 1024u) {  // reading is the limit: no row is read more than once
+          load_x(token, c * CHUNK, lane);
+          for (var r = 0u; r < R; r += 4u) {
+            let cell = r * THREADS + thread;
+            let v0 = fetch(at + row_at(first + r), lane);
+            let v1 = fetch(at + row_at(first + r + 1u), lane);
+            let v2 = fetch(at + row_at(first + r + 2u), lane);
+            let v3 = fetch(at + row_at(first + r + 3u), lane);
+            cells[cell] += part(v0, lane);
+            cells[cell + THREADS] += part(v1, lane);
+            cells[cell + 2u * THREADS] += part(v2, lane);
+            cells[cell + 3u * THREADS] += part(v3, lane);
+          }
+          continue;
+        }
+        // Two rows are under way while the two before them are summed; behind the last ones it is the last one again.
         var a = fetch(at + row_at(first), lane);
         var b = fetch(at + row_at(first + 1u), lane);
         load_x(token, c * CHUNK, lane);
