@@ -1,4 +1,5 @@
 // Measures ops beside what the machine can do at best: the shapes of real models, and the cases of the tests.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "backends/cpu/peaks.h"
 #include "backends/host/pool.h"

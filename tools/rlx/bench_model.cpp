@@ -1,6 +1,7 @@
 #include "bench_model.h"
 
 #include <sys/resource.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

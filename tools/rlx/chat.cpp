@@ -1,5 +1,7 @@
 #include <editline/readline.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 

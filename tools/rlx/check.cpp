@@ -4,7 +4,9 @@
 // memory plan what could go wrong with it (nothing is reused) and from backends their fusions. So the graph also runs
 // as it is, planned in several ways, and its outputs and new states are compared; and the graph that the passes make of
 // it is checked like a graph of its own, so that a wrong fused node has a name too.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "backends/reference/evaluate.h"

@@ -1,8 +1,10 @@
 #include "common.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace rlx::cli {
 

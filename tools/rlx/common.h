@@ -1,16 +1,23 @@
 // What the subcommands share: how they are added and run, and how they write sizes, types and JSON.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/text_table.h"
 #include "rlx/graph.h"
 #include "rlx/runtime.h"
+
+namespace CLI {  // CLI/CLI.hpp takes seconds to compile: those that add options include it
+class App;
+class Option;
+}  // namespace CLI
 
 namespace rlx::cli {
 

@@ -1,5 +1,6 @@
 #include "feed.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 

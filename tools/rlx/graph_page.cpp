@@ -1,5 +1,6 @@
 #include "graph_page.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common.h"

@@ -1,5 +1,6 @@
 #include "image.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <climits>
 #include <memory>

@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "core/write_file.h"

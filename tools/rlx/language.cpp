@@ -1,5 +1,6 @@
 #include "language.h"
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
 #include <chrono>

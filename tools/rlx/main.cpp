@@ -1,6 +1,7 @@
 // rlx: runs, measures, inspects and checks models from the command line.
 //
 // Exit codes: 0 fine, 1 bad input or a failed check (one message on stderr), 2 wrong usage.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

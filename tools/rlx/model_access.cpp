@@ -1,5 +1,6 @@
 #include "model_access.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "backends/host/pool.h"

@@ -1,4 +1,6 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include <map>
 #include "backends/reference/table.h"

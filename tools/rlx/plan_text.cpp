@@ -1,6 +1,7 @@
 #include "plan_text.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "ir/text.h"
 

@@ -1,7 +1,9 @@
 #include "import/gguf/quantize.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "common.h"

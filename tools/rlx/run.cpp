@@ -1,7 +1,9 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common.h"

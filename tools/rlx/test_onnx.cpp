@@ -1,6 +1,8 @@
 // rlx test-onnx: runs test cases in ONNX's layout and compares results with those stored beside the models.
 #include <fnmatch.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

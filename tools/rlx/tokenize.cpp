@@ -1,3 +1,6 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "language.h"
 #include "model_store.h"
 

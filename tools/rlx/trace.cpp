@@ -2,7 +2,9 @@
 //
 // The format is Chrome's "trace events" (an object with a list of them), which https://ui.perfetto.dev opens: slices
 // with begin and duration in microseconds; a slice inside another one's time is its child.
+#include <CLI/CLI.hpp>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "core/write_file.h"
