@@ -43,7 +43,7 @@ std::span<const KernelText> all_kernels() {
 ")
   add_custom_target(rlx_wgsl DEPENDS ${sources})
   add_dependencies(rlx rlx_wgsl)
-  set_source_files_properties(${sources} TARGET_DIRECTORY rlx PROPERTIES GENERATED TRUE)
+  set_source_files_properties(${sources} TARGET_DIRECTORY rlx PROPERTIES GENERATED TRUE SKIP_PRECOMPILE_HEADERS ON)
   target_sources(rlx PRIVATE ${sources} ${generated}/wgsl/all_kernels.cpp)
   target_include_directories(rlx PRIVATE ${generated})
 endfunction()

@@ -4,9 +4,10 @@ include_guard()
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CCACHE ccache)
   if(CCACHE)
-    # Paths relative to the source folder, so that clones and worktrees share objects.
+    # Paths relative to the source folder, so that clones and worktrees share objects; the sloppiness is what ccache asks
+    # for where there are precompiled headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-        CCACHE_ABSSTDERR=1 ${CCACHE})
+        CCACHE_ABSSTDERR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   endif()
 endif()
 
@@ -41,5 +42,6 @@ function(rlx_test)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE rlx rlx_test_support)
   target_compile_options(${ARG_NAME} PRIVATE ${RLX_TEST_FLAGS})
+  target_precompile_headers(${ARG_NAME} REUSE_FROM rlx_test_support)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
 endfunction()

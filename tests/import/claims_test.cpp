@@ -136,7 +136,8 @@ TEST(OnnxClaims, StringsThatDouble) {
 }
 
 TEST(OnnxClaims, PatternsThatExplode) {
-  const std::string text = Message().numbers(1, {1}).number(2, 8).text(8, "s").text(6, std::string(5000, 'a') + "b");
+  const std::string text =
+      Message().numbers(1, {1}).number(2, 8).text(8, "s").text(6, std::string(5000, 'a').append("b"));
   for (const char* pattern : {"(a*)*c", "(a|a)*c", "((a+)+)+c"})
     EXPECT_EQ(run(model_of({"RegexFullMatch", {"s"}, {"y"}, {attr("pattern", pattern)}}, {text})).at(0).at(0), 0);
   const std::string deep = std::string(100'000, '(') + std::string(100'000, ')');
