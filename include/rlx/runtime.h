@@ -57,6 +57,9 @@ struct WebGpuOptions {
   bool check_indices = true;
 #endif
   bool subgroups = true;  // reductions by subgroups, where the device has them and they pass a self-check
+  // Norms of long rows by workgroups that wait for each other, which read them from memory once: always, never, or
+  // (unset) where tensors are large and the device is known to run such workgroups.
+  std::optional<bool> read_once;
   // Products read an f16 copy of their f32 weights: half the bytes, and the weights' rounding. Without effect on
   // devices without f16, and under either of the next two: for finding out whether halves are at fault.
   bool f16_weights = false;
@@ -117,7 +120,7 @@ struct CompileOptions {
   // (best, greedy, source), RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN, RLX_POISON, RLX_TRACE_PERFETTO,
   // RLX_KERNEL_DISPATCH (native, common), RLX_WGPU_NAN_TRACE, RLX_WGPU_DUMP_NODES, RLX_WGPU_DUMP_NODES_LIMIT,
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
-  // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
+  // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_READ_ONCE, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
   // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_DEBUG_ATTN_ALIAS,
   // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_WGPU_NO_HOST_STEPS, RLX_BENCH_DISPATCH_ONLY. The
   // environment is read once per process.

@@ -131,6 +131,8 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.subgroups = !parse_switch(n, v); }},
     {"RLX_WGPU_NO_PACKED_BSHD_ATTN", [](CompileOptions& o, std::string_view n,
                                         std::string_view v) { o.webgpu.packed_attention = !parse_switch(n, v); }},
+    {"RLX_WGPU_READ_ONCE",
+     [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.read_once = parse_switch(n, v); }},
     {"RLX_WGPU_SCHEDULE",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.schedule_report = parse_switch(n, v); }},
     {"RLX_VERIFY_PLAN",

@@ -2,6 +2,8 @@
 // paths, on operands that are views and on computed ones.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "rlx/ops.h"
 #include "rlx/runtime.h"
 #include "support/op_cases.h"
@@ -56,6 +58,7 @@ class WebGpuRows : public testing::Test {
     for (size_t r = 0; r < results; ++r) graph.output(first.result(static_cast<int64_t>(r)), str("y", r));
     CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = true};
     options.webgpu.bounds_checks = true;
+    options.webgpu.read_once = read_once_;
     Executable exe = compile(std::move(graph), options);
     const NamedTensors out = exe.run(given);
     EXPECT_EQ(exe.stats().device.host_steps, 0);
@@ -77,6 +80,7 @@ class WebGpuRows : public testing::Test {
   }
 
   Rng rng_{4};
+  std::optional<bool> read_once_;
 };
 
 }  // namespace
@@ -203,6 +207,41 @@ TEST_F(WebGpuRows, LargeNorms) {
   planes({9, 90, 22, 26}, DType::F16);
   planes({17, 700, 22, 26}, DType::F16);
   planes({9, 5000, 4, 120});
+}
+
+// By workgroups that wait for each other, where the device lets them: otherwise the same in three dispatches. Some rows
+// are more than those that a workgroup finishes together, and some tiles are not full.
+TEST_F(WebGpuRows, NormsReadOnce) {
+  read_once_ = true;
+  for (const auto& [rows, cols] : {std::pair{7, 16500}, {2, 33000}, {1, 70000}, {300, 8200}})
+    for (const DType dtype : {DType::F32, DType::F16}) {
+      const Tensor x = random({rows, cols}, dtype), g = random({cols}, dtype), b = random({cols}, dtype);
+      from_everywhere(ops::layer_norm, {x, g, b});
+      expect_on_gpu(ops::rms_norm, {x, g});
+      expect_on_gpu(ops::fused_residual_ln, {x, x, g, b});
+    }
+  for (const int64_t groups : {1, 2, 12})
+    from_everywhere(ops::group_norm, {random({5, 12, 132, 132}), random({12}), random({12})}, {.num_groups = groups});
+  // A row's squares overflow, one is far from 0, one has a NaN.
+  Tensor odd = random({9, 20000});
+  const std::span<float> values = odd.mutable_values<float>();
+  for (size_t i = 0; i < 20000; ++i) values[i] *= 1e25f, values[20000 + i] += 1000;
+  values[3 * 20000 + 19999] = NAN;
+  expect_on_gpu(ops::layer_norm, {odd, random({20000}), random({20000})});
+  expect_on_gpu(ops::rms_norm, {odd, random({20000})});
+  // Twice with other values: nothing is left of the first run's sums.
+  Graph graph("twice");
+  const Value in = graph.input("x", odd.type());
+  graph.output(ops::rms_norm(in, graph.input("g", {{20000}, DType::F32})), "y");
+  CompileOptions options{.device = "webgpu"};
+  options.webgpu.read_once = true;
+  Executable exe = compile(std::move(graph), options);
+  for (int i = 0; i < 2; ++i) {
+    const Tensors inputs = {random({9, 20000}), random({20000})};
+    const Tensors expected = run_op(ops::rms_norm, inputs, Attrs(ops::RmsNormAttrs{}));
+    const Tensor y = exe.run({{"x", inputs[0]}, {"g", inputs[1]}}).at("y");
+    EXPECT_TRUE(near(y, expected[0], tolerance_of(ops::rms_norm, Attrs(ops::RmsNormAttrs{}), inputs, expected[0])));
+  }
 }
 
 // Weights that are large enough for workgroups with more rows of them, of which the last has not all.

@@ -60,6 +60,8 @@ const Row kRows[] = {
     {"RLX_WGPU_NO_HOST_STEPS", "1", [](const CompileOptions& o) { return o.webgpu.no_host_steps; }},
     {"RLX_WGPU_NO_PACKED_BSHD_ATTN", "1", [](const CompileOptions& o) { return !o.webgpu.packed_attention; }},
     {"RLX_WGPU_NO_SUBGROUPS", "1", [](const CompileOptions& o) { return !o.webgpu.subgroups; }},
+    {"RLX_WGPU_READ_ONCE", "0", [](const CompileOptions& o) { return o.webgpu.read_once == false; }},
+    {"RLX_WGPU_READ_ONCE", "1", [](const CompileOptions& o) { return o.webgpu.read_once == true; }},
     {"RLX_WGPU_SCHEDULE", "1", [](const CompileOptions& o) { return o.webgpu.schedule_report; }},
 };
 

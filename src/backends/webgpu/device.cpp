@@ -89,6 +89,8 @@ AdapterFacts facts_of(const Api& api, WGPUAdapter adapter) {
                                                                    : "other";
   facts.features.subgroup_min = info.subgroupMinSize;
   facts.features.subgroup_max = info.subgroupMaxSize;
+  constexpr uint32_t kNvidia = 0x10de;
+  facts.features.waits = info.vendorID == kNvidia && !facts.software;
   api.AdapterInfoFreeMembers(info);
 
   WGPULimits limits{};

@@ -33,6 +33,9 @@ struct Features {
   uint32_t subgroups_feature = 0;  // what the library calls them: WebGPU's feature, or wgpu-native's own
   uint32_t subgroup_min = 0, subgroup_max = 0;
   bool timestamps = false;
+  // A workgroup that waits for others that began before it does not keep them from going on. WebGPU does not say so;
+  // NVIDIA's hardware does it.
+  bool waits = false;
   bool cooperative_matrix = false;  // listed by the adapter; wgpu-native refuses to grant it
 };
 

@@ -1,10 +1,12 @@
 #include "backends/webgpu/lowering/norm.h"
 
 #include "backends/webgpu/lowering/lowerings.h"
+#include "backends/webgpu/lowering/movement.h"
 #include "rlx/ops/fused_residual_norm.h"
 #include "rlx/ops/norm.h"
 #include "wgsl/norm.h"
 #include "wgsl/norm_apply.h"
+#include "wgsl/norm_lagged.h"
 #include "wgsl/norm_stats.h"
 #include "wgsl/norm_streamed.h"
 #include "wgsl/residual_norm.h"
@@ -65,6 +67,66 @@ bool emit_streamed(LowerCall& call, const NormRows& rows, Operand in, Operand ga
   return true;
 }
 
+// In one dispatch that reads rows from memory once: of tensors that are larger than caches, on devices whose workgroups
+// may wait for others. In three that do not wait where only the options want it.
+bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
+                 Operand out, bool extent_safe, bool in_place) {
+  namespace k = wgsl::norm_lagged;
+  constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 2;  // as the kernel has them
+  constexpr int64_t kLeastBytes = int64_t{64} << 20;
+  // Where the streamed form is faster: rows that mostly stay in registers and in a cache (docs/performance.md).
+  const int64_t least_cols = rows.grouped() ? 65536 : has_beta ? 16384 : 32768;
+  const bool waits = call.device().features().waits;
+  const int64_t element_size = element_bytes(call.element(in)), elements = rows.split.outer * rows.split.cols;
+  const bool pays = waits && rows.split.cols > least_cols && elements * element_size >= kLeastBytes;
+  if (!call.options().webgpu.read_once.value_or(pays) || rows.split.inner > 1 ||
+      !norm_by_four(call, rows, {in, out}, {gamma, beta}))
+    return false;
+  // Rows that share gammas are finished together, or the gammas are as many bytes as the rows.
+  const int64_t together = rows.grouped() ? 1 : has_beta ? 4 : 2;
+  const int64_t tile = kThreads * kKept, chunks = (rows.split.cols / 4 + tile - 1) / tile;
+  const int64_t tiles = (rows.split.outer + together - 1) / together * together * chunks;
+  // Enough that results seldom wait for sums, and little enough that a cache still has the tile.
+  const int64_t lag_bytes = int64_t{has_beta && !rows.grouped() ? 12 : 8} << 20;
+  k::Params params{.outer = to_u32(rows.split.outer),
+                   .cols = to_u32(rows.split.cols / 4),
+                   .chunks = to_u32(chunks),
+                   .lag = to_u32(lag_bytes / (tile * 4 * element_size) + together * chunks),
+                   .eps = rows.eps,
+                   .groups = to_u32(rows.groups),
+                   .group_channels = to_u32(rows.channels),
+                   .per_gamma = to_u32(rows.per_gamma)};
+  const int64_t words = kLine + rows.split.outer * (kNumbers + chunks * kTileNumbers);
+  const Operand board = call.temporary(Storage::kU32, {words});
+  emit_zeros(call, board, words);
+  const std::string_view element = call.element(in);
+  const Dispatch dispatch{.kernel = {.kernel = "norm_lagged",
+                                     .types = {{"V", load_type(element, true)},
+                                               {"G", load_type(element, !rows.grouped())},
+                                               {"GF", load_type("f32", !rows.grouped())}},
+                                     .constants = {{"ROWS", to_u32(together)},
+                                                   {"HAS_BETA", has_beta ? 1u : 0u},
+                                                   {"CENTRED", rows.centred ? 1u : 0u},
+                                                   {"GROUPED", rows.grouped() ? 1u : 0u}},
+                                     .includes = row_includes(call, true)},
+                          .operands = {in, gamma, beta, out, board},
+                          .params = {params, {&k::Params::outer}},
+                          // Of an active extent, the others find no tile.
+                          .grid = {.x = {.items = (waits ? 2 : 1) * tiles}},
+                          .extent_safe = extent_safe,
+                          .in_place = in_place};
+  if (waits) {
+    call.emit(dispatch);
+    return true;
+  }
+  for (const uint32_t kind : {0u, 1u, 2u}) {  // sums, merges, results
+    Dispatch only = dispatch;
+    only.kernel.constants.emplace_back("ONLY", kind);
+    call.emit(std::move(only));
+  }
+  return true;
+}
+
 // The norm of `in`, in one dispatch or, of long rows, two.
 void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
                Operand out, bool extent_safe, bool in_place) {
@@ -96,6 +158,7 @@ void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma,
          .in_place = in_place});
     return;
   }
+  if (emit_lagged(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
   // Gammas of their own for every element of a long row are as many bytes as the row, which every workgroup would read.
   const bool streamed = rows.split.inner == 1 && (rows.grouped() || (!has_beta && rows.split.cols <= 32768));
   if (streamed && emit_streamed(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
