@@ -48,6 +48,25 @@ TEST_F(ActiveExtentOnWebGpu, RunsTheFirstRowsOnly) {
   }
 }
 
+// Their grid is not cut: workgroups find that they have no tile.
+TEST_F(ActiveExtentOnWebGpu, NormsReadOnceRunTheFirstRowsOnly) {
+  constexpr int64_t kCols = 16500;
+  Rng rng(6);
+  Graph g;
+  const TensorType row{{kCols}, DType::F32};
+  g.output(ops::layer_norm(g.input("x", {{kBatch, kCols}, DType::F32}), g.param("g", row), g.param("b", row)), "y");
+  CompileOptions options = webgpu_options(true);
+  options.webgpu.read_once = true;
+  Executable exe = compile(std::move(g), options);
+  for (const char* name : {"g", "b"}) exe.set_param(name, rng.tensor({kCols}));
+  const Tensor x = rng.tensor({8, kCols}), full = exe.run({{"x", x}}).at("y");
+  for (const int64_t actual : {5, 1, 8, 0, 3}) {
+    exe.set_active_extent(actual, 8);
+    expect_first_rows(exe.run({{"x", x}}).at("y"), full, actual);
+  }
+  EXPECT_EQ(exe.stats().full_extent_runs, 0);
+}
+
 TEST_F(ActiveExtentOnWebGpu, RowsBeyondItAreNotComputed) {
   Executable exe = compile(row_wise(kBatch, 3), webgpu_options());
   exe.set_param("w", Tensor::f32({3}, {1, 1, 1}));
