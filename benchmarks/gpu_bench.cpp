@@ -244,6 +244,7 @@ std::vector<Case> cases(bool small) {
   list.push_back(chain("add", {rows, cols}, 3, [&](Graph&, Value x) { return x + x; }));
   list.back().bytes *= 2.0 / 3;  // both operands are the same bytes
   unary("add row", [cols](Graph& g, Value x) { return x + g.param(str("b", g.nodes().size()), f32({cols})); });
+  unary("div row", [cols](Graph& g, Value x) { return g.param(str("b", g.nodes().size()), f32({cols})) / x; });
   unary("softmax last axis", [](Graph&, Value x) { return softmax(x, {.axis = 1}); });
   unary("softmax first axis", [](Graph&, Value x) { return softmax(x, {.axis = 0}); });
   if (!small) {  // other shapes of as many bytes
@@ -272,7 +273,7 @@ std::vector<Case> cases(bool small) {
         return op(x, g.param(str("g", n), f32({gammas})), g.param(str("b", n), f32({gammas})));
       }));
     };
-    for (const int64_t n : {768, 4096, 16384, 32768, 131072}) {
+    for (const int64_t n : {768, 4096, 16384, 20480, 24576, 32768, 131072}) {
       const int64_t m = (int64_t{1} << 26) / n;
       norms("layer_norm", {m, n}, n, [](Value x, Value g, Value b) { return layer_norm(x, g, b); });
       norms("rms_norm", {m, n}, n, [](Value x, Value g, Value) { return rms_norm(x, g); });

@@ -19,7 +19,22 @@ from onnx import TensorProto, helper, numpy_helper
 import models
 
 N = 8192  # a side of a tensor of 256 MiB
-CASES = ["gelu", "tanh", "add", "softmax last axis", "softmax first axis", "layer_norm", "matmul 1024^3", "matmul 2048^3", "matmul 4096^3"]
+IMAGES, GROUPED = (16, 64, 256, 256), (64, 256, 64, 64)  # the same bytes
+# By gpu_bench's name: the shape, how many gammas and betas, an operation of ONNX and its attributes.
+CASES = {
+    "gelu": ((N, N), 0, "Gelu", {}),
+    "tanh": ((N, N), 0, "Tanh", {}),
+    "add": ((N, N), 0, "Add", {}),
+    "softmax last axis": ((N, N), 0, "Softmax", {"axis": 1}),
+    "softmax first axis": ((N, N), 0, "Softmax", {"axis": 0}),
+    "layer_norm": ((N, N), N, "LayerNormalization", {}),
+    "rms_norm": ((N, N), N, "SimplifiedLayerNormalization", {}),  # ONNX Runtime's own; in ONNX since opset 23
+    "instance_norm 16x64x256x256": (IMAGES, IMAGES[1], "InstanceNormalization", {}),
+    "group_norm 64x256x64x64": (GROUPED, GROUPED[1], "GroupNormalization", {"num_groups": 32}),
+    "matmul 1024^3": ((1024, 1024), 0, "MatMul", {}),
+    "matmul 2048^3": ((2048, 2048), 0, "MatMul", {}),
+    "matmul 4096^3": ((4096, 4096), 0, "MatMul", {}),
+}
 
 
 def rlx_us(case):
@@ -37,12 +52,16 @@ def torch_us(case):
     import torch.nn.functional as F
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    side = int(case.split()[1][:-2]) if case.startswith("matmul") else N
-    x, y, out = (torch.randn(side, side, device="cuda") for _ in range(3))
-    w, b = torch.randn(N, device="cuda"), torch.randn(N, device="cuda")
-    run = {"gelu": lambda: F.gelu(x), "tanh": lambda: torch.tanh(x, out=out), "add": lambda: torch.add(x, y, out=out),
-           "softmax last axis": lambda: torch.softmax(x, 1), "softmax first axis": lambda: torch.softmax(x, 0),
-           "layer_norm": lambda: F.layer_norm(x, (N,), w, b)}.get(case, lambda: torch.matmul(x, y, out=out))
+    shape, gammas, op, attributes = CASES[case]
+    x, y, out = (torch.randn(shape, device="cuda") for _ in range(3))
+    w, b = torch.randn(gammas, device="cuda"), torch.randn(gammas, device="cuda")
+    run = {"Gelu": lambda: F.gelu(x), "Tanh": lambda: torch.tanh(x, out=out), "Add": lambda: torch.add(x, y, out=out),
+           "Softmax": lambda: torch.softmax(x, attributes["axis"]),
+           "LayerNormalization": lambda: F.layer_norm(x, (gammas,), w, b),
+           "SimplifiedLayerNormalization": lambda: F.rms_norm(x, (gammas,), w),
+           "InstanceNormalization": lambda: F.instance_norm(x, weight=w, bias=b),
+           "GroupNormalization": lambda: F.group_norm(x, attributes["num_groups"], w, b),
+           "MatMul": lambda: torch.matmul(x, y, out=out)}[op]
     for _ in range(5):
         run()
     times = []
@@ -58,29 +77,28 @@ def torch_us(case):
 
 def chain(case, length, path):
     """An ONNX model of `length` operations after each other that gives one number back."""
-    side = int(case.split()[1][:-2]) if case.startswith("matmul") else N
+    shape, gammas, op, attributes = CASES[case]
     rng, nodes, weights, now = np.random.default_rng(1), [], [], "x"
 
     def weight(name, array):
         weights.append(numpy_helper.from_array(array.astype(np.float32), name))
+        return name
 
-    if case.startswith("matmul") or case == "add":
-        weight("w", rng.standard_normal((side, side)) / side**0.5)
-    if case == "layer_norm":
-        weight("w", np.ones(N))
-        weight("b", np.zeros(N))
+    more = []  # inputs besides the first
+    if op in ("MatMul", "Add"):
+        more.append(weight("w", rng.standard_normal(shape) / shape[0] ** 0.5))
+    if gammas:
+        more.append(weight("w", np.ones(gammas)))
+    if gammas and not op.startswith("Simplified"):
+        more.append(weight("b", np.zeros(gammas)))
     for i in range(length):
-        op, inputs, attributes = {
-            "gelu": ("Gelu", [now], {}), "tanh": ("Tanh", [now], {}), "add": ("Add", [now, "w"], {}),
-            "softmax last axis": ("Softmax", [now], {"axis": 1}), "softmax first axis": ("Softmax", [now], {"axis": 0}),
-            "layer_norm": ("LayerNormalization", [now, "w", "b"], {})}.get(case, ("MatMul", [now, "w"], {}))
-        nodes.append(helper.make_node(op, inputs, [f"v{i}"], **attributes))
+        nodes.append(helper.make_node(op, [now, *more], [f"v{i}"], **attributes))
         now = f"v{i}"
     nodes.append(helper.make_node("ReduceMax", [now], ["y"], keepdims=0))
-    graph = helper.make_graph(nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [side, side])],
+    graph = helper.make_graph(nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
-    return {"x": rng.standard_normal((side, side)).astype(np.float32)}
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return {"x": rng.standard_normal(shape).astype(np.float32)}
 
 
 def onnxruntime_us(case, peer):
@@ -98,7 +116,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--peer", type=pathlib.Path, help="folder with the unpacked onnxruntime_ep_webgpu")
     args = parser.parse_args()
-    print(f"{'case':20} {'rlx us':>10} {'of copy':>8} {'PyTorch us':>11} {'ORT WebGPU us':>14}  {'PyTorch/rlx':>11} {'ORT/rlx':>8}")
+    print(f"{'case':28} {'rlx us':>10} {'of copy':>8} {'PyTorch us':>11} {'ORT WebGPU us':>14}  {'PyTorch/rlx':>11} {'ORT/rlx':>8}")
     for case in CASES:
         peers = []
         for time in (lambda: torch_us(case), lambda: onnxruntime_us(case, args.peer) if args.peer else float("nan")):
@@ -108,7 +126,7 @@ def main():
                 print(f"{case}: {str(error)[:200]}")
                 peers.append(float("nan"))
         us, of_copy = rlx_us(case)
-        print(f"{case:20} {us:10.1f} {of_copy:7}% {peers[0]:11.1f} {peers[1]:14.1f}  {peers[0] / us:11.2f} {peers[1] / us:8.2f}", flush=True)
+        print(f"{case:28} {us:10.1f} {of_copy:7}% {peers[0]:11.1f} {peers[1]:14.1f}  {peers[0] / us:11.2f} {peers[1] / us:8.2f}", flush=True)
 
 
 if __name__ == "__main__":

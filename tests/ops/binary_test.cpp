@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 
 #include "elementwise_cases.h"
@@ -73,6 +74,36 @@ static void divisions(Builder& b) {
          Tensor::i64({4}, {-1, INT64_MAX, INT64_MIN, INT64_MIN})});
 }
 
+// To the last bit on every device, which no GPU's own division is: of any exponents, denormals, whole multiples of what
+// they are divided by, and next to a power of two.
+template <class Builder>
+static void exact_quotients(Builder& b) {
+  const auto of_bits = [](int64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); };
+  std::vector<float> x, y;
+  const auto pair = [&](float numerator, float divisor) {
+    if (!std::isfinite(numerator) || !std::isfinite(divisor) || divisor == 0) return;
+    x.push_back(numerator);
+    y.push_back(divisor);
+  };
+  for (int i = 0; i < 4000; ++i) {
+    const float any = of_bits(b.rng.integer(0, UINT32_MAX)), other = of_bits(b.rng.integer(0, UINT32_MAX));
+    const float one = of_bits(b.rng.integer(0x3f800000, 0x3fffffff)),
+                two = of_bits(b.rng.integer(0x3f800000, 0x3fffffff));
+    const float tiny = of_bits(b.rng.integer(1, 0x7fffff)), whole = static_cast<float>(b.rng.integer(1, 255));
+    pair(any, other);
+    pair(one, two);
+    pair(one * whole, one);
+    pair(one, std::nextafter(one, i % 2 == 0 ? 0.0f : 4.0f));
+    pair(tiny, two);
+    pair(one, tiny);
+    pair(std::ldexp(one, -70), std::ldexp(-two, static_cast<int>(b.rng.integer(50, 82))));  // a denormal, or nearly
+  }
+  std::vector<float> quotients;
+  for (size_t i = 0; i < x.size(); ++i) quotients.push_back(x[i] / y[i]);
+  const auto n = static_cast<int64_t>(x.size());
+  b.add({Tensor::f32({n}, x), Tensor::f32({n}, y)}).expect({Tensor::f32({n}, quotients)}, kExact);
+}
+
 OP_CASES(div) {
   add({Tensor::f32({4}, {3, 1, -1, 0}), Tensor::f32({4}, {2, 0, 0, 0})})
       .expect({Tensor::f32({4}, {1.5, INFINITY, -INFINITY, NAN})}, kExact);
@@ -84,6 +115,7 @@ OP_CASES(div) {
   add({Tensor::of<C>(DType::C64, {1}, a), Tensor::of<C>(DType::C64, {1}, b)})
       .expect({Tensor::of<C>(DType::C64, {1}, quotient)});
   divisions(*this);
+  exact_quotients(*this);
   add_broadcast_pairs(*this, {DType::F16, DType::BF16});
 }
 

@@ -55,6 +55,6 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   var z = 0;
   if (HAS_ZERO) { z = i32(zero[p.zero_base + at]); }
   var code = 0.0;
-  if (ROUND_QUOTIENT) { code = round_quotient(v, s); } else { code = round_f32_quotient(v, s); }
+  if (ROUND_QUOTIENT) { code = round_quotient(v, s); } else { code = round(f_div(v, s)); }
   y[p.y_base + i] = Q(select(shifted(code, z), clamp(z, p.low, p.high), nan_of(code)));
 }

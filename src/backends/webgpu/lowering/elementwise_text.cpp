@@ -63,7 +63,7 @@ const ExpressionRow kRows[] = {
     {&ops::conjugate, "", "", "", "", false, "vec2<f32>($a.x, -$a.y)"},
     {&ops::cos, "f_cos($a)"},
     {&ops::cosh, "f_cosh($a)"},
-    {&ops::div, "$a / $b", "i_div($a, $b)", "u_div($a, $b)", "", true, "c_div($a, $b)"},
+    {&ops::div, "f_div($a, $b)", "i_div($a, $b)", "u_div($a, $b)", "", true, "c_div($a, $b)"},
     {&ops::eq, "f_eq($a, $b)", "$a == $b", "$a == $b", "$a == $b", false, "c_eq($a, $b)"},
     {&ops::erf, "f_erf($a)"},
     {&ops::exp, "f_exp($a)", "", "", "", false, "c_exp($a)"},

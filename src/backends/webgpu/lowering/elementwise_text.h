@@ -23,7 +23,8 @@ std::string wrap_text(const std::string& x, DType dtype);
 // A chain on inputs of known dtypes as the body of a WGSL function of i0, i1, …, to be used with kScalarIncludes; empty
 // when a step has no expression here.
 inline constexpr std::string_view kScalarIncludes =
-    "// @include \"scalar.wgsl\"\n// @include \"complex.wgsl\"\n// @include \"derivative.wgsl\"\n";
+    "// @include \"scalar.wgsl\"\n// @include \"quotient.wgsl\"\n// @include \"complex.wgsl\"\n// @include "
+    "\"derivative.wgsl\"\n";
 struct ChainText {
   std::string body;
   DType result = DType::F32;

@@ -75,7 +75,7 @@ bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamm
   constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 2;  // as the kernel has them
   constexpr int64_t kLeastBytes = int64_t{64} << 20;
   // Where the streamed form is faster: rows that mostly stay in registers and in a cache (docs/performance.md).
-  const int64_t least_cols = rows.grouped() ? 65536 : has_beta ? 16384 : 32768;
+  const int64_t least_cols = rows.grouped() ? 65536 : has_beta ? 16384 : 28672;
   const bool waits = call.device().features().waits;
   const int64_t element_size = element_bytes(call.element(in)), elements = rows.split.outer * rows.split.cols;
   const bool pays = waits && rows.split.cols > least_cols && elements * element_size >= kLeastBytes;
