@@ -17,7 +17,8 @@ override HAS_BETA: bool = true;
 override CENTRED: bool = true;   // less the mean; an rms norm is not
 override GROUPED: bool = false;  // rows are groups of channels: per_gamma consecutive elements share a gamma
 override WG: u32 = 256u;
-override KEPT: u32 = 8u;         // loads of a thread
+override KEPT: u32 = 8u;         // loads of a thread that takes results
+override SUMMED: u32 = 8u;       // and of one that sums, at most as many: a row's tiles are of about one size
 override ROWS: u32 = 1u;         // rows whose results a workgroup takes together, a part of each: their gammas are the same
 override ONLY: u32 = 3u;         // a kind of tasks, where workgroups may not wait for others: three dispatches then; or NOTHING
 const SUM: u32 = 0u;             // a tile's numbers
@@ -85,7 +86,8 @@ fn take_task(id: u32, thread: u32) -> Task {
     task.row += task.part / p.chunks;
     task.part = task.part % p.chunks;
   }
-  if (at >= all || task.row >= p.outer) { task.kind = NOTHING; }
+  let beyond = task.kind == FINISH && task.part * EACH * WG >= p.cols;
+  if (at >= all || task.row >= p.outer || beyond) { task.kind = NOTHING; }
   return task;
 }
 // Does the workgroup with this task do that, too?
@@ -106,18 +108,18 @@ fn seen(at: u32) -> f32 {
   return bitcast<f32>(~code);
 }
 
-fn tile_size(part: u32) -> f32 { return f32(min(KEPT * WG, p.cols - part * KEPT * WG) * VECTOR); }
+fn tile_size(part: u32) -> f32 { return f32(min(SUMMED * WG, p.cols - part * SUMMED * WG) * VECTOR); }
 
 fn sum_tile(row: u32, part: u32, thread: u32) {
-  let start = part * KEPT * WG + thread;
+  let start = part * SUMMED * WG + thread;
   let base = p.src_base + row * p.cols;
-  var kept: array<F, KEPT>;
-  for (var k = 0u; k < KEPT; k++) { kept[k] = F(src[base + min(start + k * WG, p.cols - 1u)]); }
+  var kept: array<F, SUMMED>;
+  for (var k = 0u; k < SUMMED; k++) { kept[k] = F(src[base + min(start + k * WG, p.cols - 1u)]); }
   let n = tile_size(part);
   var mean = 0.0;
   if (CENTRED) {
     var sum = F();
-    for (var k = 0u; k < KEPT; k++) {
+    for (var k = 0u; k < SUMMED; k++) {
       if (start + k * WG < p.cols) { sum += kept[k]; }
     }
     mean = wg_sum(lanes_sum(sum), thread) / n;
@@ -125,7 +127,7 @@ fn sum_tile(row: u32, part: u32, thread: u32) {
   var rest = F();
   var squares = F();
   var smaller = F();
-  for (var k = 0u; k < KEPT; k++) {
+  for (var k = 0u; k < SUMMED; k++) {
     if (start + k * WG < p.cols) {
       let d = kept[k] - mean;
       let s = d * SMALLER;

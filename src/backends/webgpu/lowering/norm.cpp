@@ -84,12 +84,13 @@ bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamm
     return false;
   // Rows that share gammas are finished together, or the gammas are as many bytes as the rows.
   const int64_t together = rows.grouped() ? 1 : has_beta ? 4 : 2;
-  const int64_t tile = kThreads * kKept, chunks = (rows.split.cols / 4 + tile - 1) / tile;
+  const int64_t loads = rows.split.cols / 4, chunks = (loads + kThreads * kKept - 1) / (kThreads * kKept);
+  const int64_t summed = (loads + chunks * kThreads - 1) / (chunks * kThreads), tile = kThreads * summed;
   const int64_t tiles = (rows.split.outer + together - 1) / together * together * chunks;
   // Enough that results seldom wait for sums, and little enough that a cache still has the tile.
   const int64_t lag_bytes = int64_t{has_beta && !rows.grouped() ? 12 : 8} << 20;
   k::Params params{.outer = to_u32(rows.split.outer),
-                   .cols = to_u32(rows.split.cols / 4),
+                   .cols = to_u32(loads),
                    .chunks = to_u32(chunks),
                    .lag = to_u32(lag_bytes / (tile * 4 * element_size) + together * chunks),
                    .eps = rows.eps,
@@ -105,6 +106,7 @@ bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamm
                                                {"G", load_type(element, !rows.grouped())},
                                                {"GF", load_type("f32", !rows.grouped())}},
                                      .constants = {{"ROWS", to_u32(together)},
+                                                   {"SUMMED", to_u32(summed)},
                                                    {"HAS_BETA", has_beta ? 1u : 0u},
                                                    {"CENTRED", rows.centred ? 1u : 0u},
                                                    {"GROUPED", rows.grouped() ? 1u : 0u}},
