@@ -45,6 +45,12 @@ constexpr Scheme kGguf[] = {Scheme::kGgufQ4_0,  Scheme::kGgufQ4_1,  Scheme::kGgu
                             Scheme::kGgufQ4K,   Scheme::kGgufQ5K,   Scheme::kGgufQ6K,  Scheme::kGgufQ8K,
                             Scheme::kGgufIq4Nl, Scheme::kGgufIq4Xs, Scheme::kGgufF16,  Scheme::kGgufBf16};
 
+Tensor row_of(const Tensor& x, int64_t row) {
+  const int64_t k = x.sizes().back();
+  return Tensor::of<float>(DType::F32, {1, k},
+                           x.values<float>().subspan(static_cast<size_t>(row * k), static_cast<size_t>(k)));
+}
+
 // Elements of some blocks; halves have none, and take as many as the shortest.
 int64_t elements_of(Scheme scheme, int64_t blocks) { return blocks * std::max<int64_t>(32, info(scheme).block_elems); }
 
@@ -156,8 +162,8 @@ OP_CASES(dequant_matmul) {
       add({random({m, k}), w, s, half ? random({1}) : random({blocks, n})}, {.scheme = scheme, .block = block});
     }
   // Elements of all sizes in one row, from denormals to almost the largest; infinity and NaN in x and in the scales.
-  for (const Scheme scheme :
-       {Scheme::kGgufQ4_0, Scheme::kGgufQ4_1, Scheme::kGgufQ4K, Scheme::kGgufQ5K, Scheme::kGgufQ6K}) {
+  for (const Scheme scheme : {Scheme::kGgufQ4_0, Scheme::kGgufQ4_1, Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
+                              Scheme::kGgufQ8_0, Scheme::kGgufQ4K, Scheme::kGgufQ5K, Scheme::kGgufQ6K}) {
     const int64_t k = 256, n = 80;
     const Tensor w = packed(rng, {weight_bytes(scheme, k, n)});
     Tensor wide = random({6, k});
@@ -170,6 +176,23 @@ OP_CASES(dequant_matmul) {
     values[static_cast<size_t>(3 * k + 5)] = INFINITY;
     values[static_cast<size_t>(4 * k + 5)] = NAN;
     add({wide, w}, {.scheme = scheme});
+    for (int64_t row = 0; row < 6; ++row) add({row_of(wide, row), w}, {.scheme = scheme});  // each judged by itself
+    // One element of each 32 is far larger than the others, but its weight is 0 where a scheme has that; it alone;
+    // almost the largest floats.
+    Tensor uneven = random({3, k});
+    auto elements = uneven.mutable_values<float>();
+    std::vector<float> weights(static_cast<size_t>(n * k));
+    for (float& v : weights) v = static_cast<float>(rng.uniform(-1, 1));
+    for (int64_t c = 0; c < k; ++c) {
+      elements[static_cast<size_t>(c)] *= c % 32 == 7 ? 50 : 1;
+      elements[static_cast<size_t>(k + c)] *= c % 32 == 7 ? 50 : 0;
+      elements[static_cast<size_t>(2 * k + c)] *= 1e37f;
+      if (c % 32 == 7)
+        for (int64_t row = 0; row < n; ++row) weights[static_cast<size_t>(row * k + c)] = 0;
+    }
+    Tensor without = Tensor(DType::U8, {weight_bytes(scheme, k, n)});
+    encode_blocks(scheme, weights.data(), n * k, without.mutable_values<uint8_t>().data());
+    for (int64_t row = 0; row < 3; ++row) add({row_of(uneven, row), without}, {.scheme = scheme});
     Tensor infinite = packed(rng, {weight_bytes(scheme, k, n)});
     infinite.mutable_values<uint8_t>()[scheme == Scheme::kGgufQ6K ? 209 : 1] = 0x7C;
     add({random({2, k}), infinite}, {.scheme = scheme});

@@ -1,16 +1,10 @@
-// The low and the high nibbles of four bytes, less NIBBLE_ZERO: digits of floats of known exponents, see float_digits.wgsl.
-// @include "float_digits.wgsl"
-fn low_nibbles(q: u32) -> vec4f {
-  let upper = q >> 16u;
-  return vec4f(bitcast<f32>((q & 0xfu) | digits) - (8388608.0 + NIBBLE_ZERO),
-               fma(bitcast<f32>((q & 0xf00u) | digits), 0.00390625, -(32768.0 + NIBBLE_ZERO)),
-               bitcast<f32>((upper & 0xfu) | digits) - (8388608.0 + NIBBLE_ZERO),
-               fma(bitcast<f32>((upper & 0xf00u) | digits), 0.00390625, -(32768.0 + NIBBLE_ZERO)));
+// Sixteen bytes of nibbles by the lane's elements of x: the low ones by its first 16, the high ones by the others.
+// As they are:
+fn nibbles_by_x(q: vec4u) -> f32 {
+  return number(by_digits(q & vec4u(0x0f0f0f0fu), x0) + by_digits((q >> vec4u(4u)) & vec4u(0x0f0f0f0fu), x1));
 }
-fn high_nibbles(q: u32) -> vec4f {
-  let upper = q >> 16u;
-  return vec4f(fma(bitcast<f32>((q & 0xf0u) | digits), 0.0625, -(524288.0 + NIBBLE_ZERO)),
-               fma(bitcast<f32>((q & 0xf000u) | digits), 0.000244140625, -(2048.0 + NIBBLE_ZERO)),
-               fma(bitcast<f32>((upper & 0xf0u) | digits), 0.0625, -(524288.0 + NIBBLE_ZERO)),
-               fma(bitcast<f32>((upper & 0xf000u) | digits), 0.000244140625, -(2048.0 + NIBBLE_ZERO)));
+// Less 8: in the upper half of a byte, whose first bit then is the sign. The sum is 16 times as large.
+fn signed_nibbles_by_x(q: vec4u) -> f32 {
+  return number(by_digits(((q << vec4u(4u)) & vec4u(0xf0f0f0f0u)) ^ vec4u(0x80808080u), x0) +
+                by_digits((q & vec4u(0xf0f0f0f0u)) ^ vec4u(0x80808080u), x1));
 }

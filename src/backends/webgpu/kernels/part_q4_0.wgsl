@@ -1,14 +1,12 @@
 // What a lane of dequant_gemv_one.wgsl does, for Q4_0. Blocks start at even bytes: their words lie as they are, or each
 // across two.
 // @include "lanes_of_32.wgsl"
-// @include "nibble_blocks.wgsl"
-const NIBBLE_ZERO: f32 = 8.0;
+// @include "nibbles.wgsl"
 const CHUNK_BYTES: u32 = 576u;
 struct Raw {
   head: u32,
   q: vec4u,
 }
-fn prepare() {}
 fn fetch(at: u32, lane: u32) -> Raw {
   let b = at + lane * 18u;
   let i = b >> 2u;
@@ -17,4 +15,6 @@ fn fetch(at: u32, lane: u32) -> Raw {
   if ((b & 2u) != 0u) { return Raw(head >> 16u, q); }
   return Raw(head, (vec4u(head, q.xyz) >> vec4u(16u)) | (q << vec4u(16u)));
 }
-fn part(raw: Raw, lane: u32) -> f32 { return unpack2x16float(raw.head).x * nibbles_by_x(raw.q); }
+fn part(raw: Raw, lane: u32) -> f32 {
+  return unpack2x16float(raw.head).x * (0.0625 * x_unit * signed_nibbles_by_x(raw.q));
+}

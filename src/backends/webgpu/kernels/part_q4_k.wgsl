@@ -1,7 +1,5 @@
 // As part_q4_0.wgsl, for Q4_K. w is bound as quads of words.
-// @include "nibble_blocks.wgsl"
 // @include "lanes_of_256.wgsl"
-const NIBBLE_ZERO: f32 = 0.0;
 const CHUNK_BYTES: u32 = 576u;
 struct Raw {
   head: vec4u,
@@ -12,7 +10,5 @@ fn fetch(at: u32, lane: u32) -> Raw {
   return Raw(w[i], w[i + 1u + (lane & 7u)]);
 }
 fn part(raw: Raw, lane: u32) -> f32 {
-  let d = unpack2x16float(raw.head.x);
-  let s = scales_of(raw.head.yzw, (lane >> 1u) & 3u);
-  return d.x * (s.x * low_by_x(raw.q) + s.y * high_by_x(raw.q)) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
+  return block_by_x(raw.head, raw.q & vec4u(0x0f0f0f0fu), (raw.q >> vec4u(4u)) & vec4u(0x0f0f0f0fu), (lane >> 1u) & 3u);
 }

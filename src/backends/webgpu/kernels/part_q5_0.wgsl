@@ -1,14 +1,12 @@
 // As part_q4_0.wgsl, for Q5_0: the fifth bits lie between the scale and the nibbles.
 // @include "lanes_of_32.wgsl"
-// @include "byte_blocks.wgsl"
-const BYTE_ZERO: f32 = 16.0;
+// @include "fives.wgsl"
 const CHUNK_BYTES: u32 = 704u;
 struct Raw {
   head: u32,
   bits: u32,
   q: vec4u,
 }
-fn prepare() {}
 fn fetch(at: u32, lane: u32) -> Raw {
   let b = at + lane * 22u;
   let i = b >> 2u;
@@ -18,4 +16,6 @@ fn fetch(at: u32, lane: u32) -> Raw {
   if ((b & 2u) != 0u) { return Raw(head >> 16u, bits, q); }
   return Raw(head, (head >> 16u) | (bits << 16u), (vec4u(bits, q.xyz) >> vec4u(16u)) | (q << vec4u(16u)));
 }
-fn part(raw: Raw, lane: u32) -> f32 { return unpack2x16float(raw.head).x * fives_by_x(raw.q, raw.bits); }
+fn part(raw: Raw, lane: u32) -> f32 {
+  return unpack2x16float(raw.head).x * (0.125 * x_unit * signed_fives_by_x(raw.q, raw.bits));
+}

@@ -1,7 +1,5 @@
 // As part_q4_k.wgsl, for Q5_K: 32 bytes of fifth bits lie in front of the nibbles, a bit of each byte for every group.
-// @include "byte_blocks.wgsl"
 // @include "lanes_of_256.wgsl"
-const BYTE_ZERO: f32 = 0.0;
 const CHUNK_BYTES: u32 = 704u;
 struct Raw {
   head: vec4u,
@@ -15,9 +13,7 @@ fn fetch(at: u32, lane: u32) -> Raw {
 fn part(raw: Raw, lane: u32) -> f32 {
   let pair = (lane >> 1u) & 3u;
   let bits = raw.bits >> vec4u(2u * pair);
-  let d = unpack2x16float(raw.head.x);
-  let s = scales_of(raw.head.yzw, pair);
   let low = (raw.q & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x01010101u)) << vec4u(4u));
   let high = ((raw.q >> vec4u(4u)) & vec4u(0x0f0f0f0fu)) | ((bits & vec4u(0x02020202u)) << vec4u(3u));
-  return d.x * (s.x * first_by_x(low) + s.y * last_by_x(high)) - d.y * (s.z * x_sums.x + s.w * x_sums.y);
+  return block_by_x(raw.head, low, high, pair);
 }

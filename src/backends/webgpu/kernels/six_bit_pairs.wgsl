@@ -1,7 +1,7 @@
-// Scales 2i and 2i + 1 of the eight six-bit pairs, then their minima.
-fn scales_of(s: vec3u, i: u32) -> vec4f {
-  let scales = select((s.z & 0x0f0f0f0fu) | ((s.x & 0xc0c0c0c0u) >> 2u), s.x & 0x3f3f3f3fu, i < 2u);
-  let minima = select(((s.z >> 4u) & 0x0f0f0f0fu) | ((s.y & 0xc0c0c0c0u) >> 2u), s.y & 0x3f3f3f3fu, i < 2u);
+// Of the eight six-bit pairs, scales 2i and 2i + 1 in the first two bytes of x, and their minima in those of y.
+fn pairs_of(s: vec3u, i: u32) -> vec2u {
   let shift = (i & 1u) * 16u;
-  return vec4f(vec4u(scales >> shift, scales >> (shift + 8u), minima >> shift, minima >> (shift + 8u)) & vec4u(0xffu));
+  let own = s.xy >> vec2u(shift);
+  let last = vec2u(s.z >> shift, s.z >> (shift + 4u));
+  return select((last & vec2u(0x0f0fu)) | ((own >> vec2u(2u)) & vec2u(0x3030u)), own & vec2u(0x3f3fu), i < 2u);
 }

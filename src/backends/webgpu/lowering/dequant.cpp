@@ -1,6 +1,9 @@
 // Ops on packed weights. The bytes stay as they are in the file; kernels decode what they read (spec 30, 10 and 21.1).
 #include "rlx/ops/dequant.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "backends/webgpu/lowering/check_indices.h"
 #include "backends/webgpu/lowering/lowerings.h"
 #include "wgsl/dequant_gather.h"
@@ -67,22 +70,25 @@ std::string x_loader(const LowerCall& call, Operand x, int64_t k) {
 struct OneRow {
   const char* part = nullptr;
   bool quads = false;
-  bool short_chunks = false;  // of 256 elements, not 1024
+  bool unrolled = false;
+  int64_t chunk = 1024;  // elements that a team takes at a time
 };
 OneRow one_row_of(const LowerCall& call, Scheme scheme, Operand x, Operand w) {
   if (!call.starts_at_multiple_of(x, 16) || !call.starts_at_multiple_of(w, 16)) return {};
   switch (scheme) {
-    case Scheme::kGgufQ4_0: return {"part_q4_0"};
-    case Scheme::kGgufQ4_1: return {"part_q4_1"};
-    case Scheme::kGgufQ5_0: return {"part_q5_0"};
-    case Scheme::kGgufQ5_1: return {"part_q5_1"};
-    case Scheme::kGgufQ8_0: return {.part = "part_q8_0", .short_chunks = true};
-    case Scheme::kGgufQ4K: return {"part_q4_k", true};
-    case Scheme::kGgufQ5K: return {"part_q5_k", true};
-    case Scheme::kGgufQ6K: return {"part_q6_k"};
+    case Scheme::kGgufQ4_0: return {.part = "part_q4_0", .unrolled = true};
+    case Scheme::kGgufQ4_1: return {.part = "part_q4_1"};
+    case Scheme::kGgufQ5_0: return {.part = "part_q5_0", .unrolled = true};
+    case Scheme::kGgufQ5_1: return {.part = "part_q5_1"};
+    case Scheme::kGgufQ8_0: return {.part = "part_q8_0", .unrolled = true, .chunk = 256};
+    case Scheme::kGgufQ4K: return {.part = "part_q4_k", .quads = true};
+    case Scheme::kGgufQ5K: return {.part = "part_q5_k", .quads = true};
+    case Scheme::kGgufQ6K: return {.part = "part_q6_k", .unrolled = true};
     default: return {};
   }
 }
+// It reads W once for every row of x, yet is faster than a kernel for several up to so many (H200, 4096 x 4096).
+constexpr int64_t kRowsOneByOne = 4;
 
 struct RowsOfX {
   int64_t m, n, k;
@@ -90,15 +96,17 @@ struct RowsOfX {
   std::optional<Operand> choice;
 };
 
-// One row of x per workgroup.
+// Every workgroup has one row of x.
 void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder, const RowsOfX& rows, Operand x,
                   Operand w, Operand y, int64_t row_bytes, bool safe, const char* name) {
   namespace g = wgsl::dequant_gemv_one;
   // Rows of W and teams of 32 lanes of a workgroup: many rows share what a lane has of x, but leave few workgroups.
   // What was fastest on an H200 for 4096 to 16384 rows and columns.
-  const int64_t size = rows.n * rows.k;
-  int64_t per_group = size >= int64_t{1} << 26 ? 16 : 8, teams = 4;
-  if (one.short_chunks) per_group = teams = size >= int64_t{1} << 25 ? 8 : 4;
+  const bool bytes = one.chunk == 256, large = rows.n * rows.k >= int64_t{1} << 26;
+  const int64_t most = bytes ? 8 : one.unrolled || large ? 16 : 8;
+  const int64_t per_group = rows.n >= 4096 ? most : rows.n >= 2048 ? 8 : 4;
+  const auto chunks = static_cast<uint64_t>((rows.k + one.chunk - 1) / one.chunk);
+  const int64_t teams = std::min<int64_t>(bytes ? 8 : 4, static_cast<int64_t>(std::bit_ceil(chunks)));
   Includes includes = {{"part_q4_0", one.part}, {"decode_q4_0", decoder}};
   if (one.quads) includes.emplace_back("words", "words_of_quads");
   if (rows.choice) includes.emplace_back("no_experts", "experts");
@@ -106,7 +114,7 @@ void emit_one_row(LowerCall& call, const OneRow& one, const std::string& decoder
   if (rows.choice) operands.push_back(*rows.choice);
   call.emit({.kernel = {"dequant_gemv_one",
                         {{"W", one.quads ? "vec4<u32>" : "u32"}},
-                        {{"R", to_u32(per_group)}, {"TEAMS", to_u32(teams)}},
+                        {{"R", to_u32(per_group)}, {"TEAMS", to_u32(teams)}, {"UNROLLED", one.unrolled ? 1u : 0u}},
                         nullptr,
                         includes},
              .operands = operands,
@@ -126,7 +134,7 @@ void lower_blocks(LowerCall& call, Scheme scheme, int64_t m, int64_t n, int64_t 
   const Includes includes = {{"x_quads", x_loader(call, x, k)}, {"decode_q4_0", decoder_of(scheme)}};
   const uint32_t row_bytes = to_u32(weight_bytes(scheme, k, 1));
   to_u32(call.input_type(1).shape.num_elements());
-  if (const OneRow one = one_row_of(call, scheme, x, w); m == 1 && one.part) {
+  if (const OneRow one = one_row_of(call, scheme, x, w); m <= kRowsOneByOne && one.part) {
     emit_one_row(call, one, decoder_of(scheme), {.m = m, .n = n, .k = k}, x, w, y, row_bytes, safe,
                  "dequant_matmul_gguf");
     return;
