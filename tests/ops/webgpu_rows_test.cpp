@@ -105,6 +105,7 @@ TEST_F(WebGpuRows, Softmax) {
   expect_on_gpu(ops::softmax, {random({6, 521, 1428})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({129, 1100, 8})}, {.axis = 1});
   expect_on_gpu(ops::softmax, {random({128, 1300, 12}, DType::F16)}, {.axis = 1});
+  expect_on_gpu(ops::softmax, {random({2052, 15364})}, {.axis = 0});  // long rows and columns
   Tensor many = random({128, 1000, 4});
   const std::span<float> values = many.mutable_values<float>();
   for (size_t i = 0; i < 1000; ++i) values[4 * i + 1] = -INFINITY;

@@ -49,7 +49,13 @@ bool emit_streamed(LowerCall& call, Operand in, Operand out, const AxisSplit& sp
   namespace k = wgsl::softmax_streamed;
   std::optional<StreamPlan> plan = plan_streamed(call, split, in, out);
   if (!plan) return false;
-  if (!plan->rows && !plan->whole()) plan->kept = 12;
+  if (!plan->rows && !plan->whole()) {
+    plan->kept = 12;
+    // Where rows are long and columns, too, more neighbours are read faster, while all workgroups have work.
+    StreamPlan wider = *plan;
+    wider.columns *= 4;
+    if (split.cols > 2048 && split.cols <= 4096 && split.inner >= 4096 && wider.groups() >= 120) plan = wider;
+  }
   call.emit({.kernel = {.kernel = "softmax_streamed",
                         .types = {{"V", load_type(call.element(out), plan->vector)}},
                         .constants = plan->constants(),
