@@ -56,6 +56,35 @@ TEST_F(DequantOnWebGpu, WeightsAndRowsThatStartBetweenWords) {
       }
 }
 
+// One to four rows of x take a kernel of their own, with more or fewer rows of W and chunks of K at a time.
+TEST_F(DequantOnWebGpu, FewRowsByWeightsOfAnySize) {
+  constexpr Scheme kSchemes[] = {Scheme::kGgufQ4_0, Scheme::kGgufQ4_1, Scheme::kGgufQ5_0, Scheme::kGgufQ5_1,
+                                 Scheme::kGgufQ8_0, Scheme::kGgufQ4K,  Scheme::kGgufQ5K,  Scheme::kGgufQ6K};
+  for_random(40, [&](Rng& rng) {
+    const Scheme scheme = kSchemes[rng.integer(0, 7)];
+    const int64_t block = info(scheme).block_elems;
+    const int64_t n = std::vector<int64_t>{rng.integer(1, 60), rng.integer(2040, 2070), rng.integer(4090, 4120)}.at(
+        static_cast<size_t>(rng.integer(0, 2)));
+    const int64_t m = rng.integer(1, 4), k = block * rng.integer(1, (n < 100 ? 6000 : 1300) / block);
+    const bool experts = rng.chance(0.25) && n < 100;
+    const int64_t count = experts ? 3 : 1, bytes = weight_bytes(scheme, k, n);
+    SCOPED_TRACE(str(scheme, ", ", m, " x ", k, " x ", n, experts ? ", experts" : ""));
+    Tensor x = rng.tensor({m, k});
+    for (float& v : x.mutable_values<float>())
+      if (rng.chance(0.01)) v *= 30;
+    Graph g;
+    const Value in = g.input("x", x.type()), w = g.param("w", {{count * bytes}, DType::U8});
+    NamedTensors inputs = {{"x", x}};
+    if (experts) {
+      inputs.insert({"e", rng.integers({m}, 0, count - 1)});
+      g.output(ops::dequant_grouped_matmul(in, w, g.input("e", {{m}, DType::I32}), {.scheme = scheme, .n = n}), "y");
+    } else {
+      g.output(ops::dequant_matmul(in, w, {.scheme = scheme}), "y");
+    }
+    expect_same(g, inputs, {{"w", packed(rng, {count * bytes})}});
+  });
+}
+
 TEST_F(DequantOnWebGpu, CodesBesideScalesThatStartBetweenWords) {
   Rng rng(4);
   for (const Scheme scheme : {Scheme::kInt8, Scheme::kInt4, Scheme::kFp8E5m2})
