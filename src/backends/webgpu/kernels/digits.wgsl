@@ -1,6 +1,6 @@
 // Floats as whole numbers of three signed bytes, so that four products of codes and bytes of x are one instruction: x is a
-// power of two, one for all the elements of x that a lane has, times n = 32768 high + 256 middle + low. |n| is less than 2^22
-// and more than 2^21 for the largest: what an element loses is at most 2^-22 of the largest (on the cpu 2^-23).
+// power of two, one for all the elements of x that a lane has, times n = 32768 high + 256 middle + low. |n| is less than 2^22,
+// for the largest 0.99 * 2^21 or more: what an element loses is about 2^-22 of the largest at most (on the cpu 2^-23).
 var<private> x_unit: f32;   // the power of two; NaN where x is not finite or too small for it: then all is done with care
 var<private> x_shift: f32;  // its inverse
 
