@@ -46,8 +46,10 @@ struct DebugOptions {
 
 // What only the webgpu device asks for (spec 40).
 struct WebGpuOptions {
-  std::string library;  // a WebGPU library's file; empty: wgpu-native, where rlx finds it
-  std::string adapter;  // an index of Executable's device list, or a part of a name; empty: the fastest
+  // A WebGPU library's file; empty: what RLX_WEBGPU_LIBRARY says, or else wgpu-native, where rlx finds it.
+  std::string library;
+  // An index of Executable's device list, or a part of a name; empty: RLX_WEBGPU_ADAPTER's, or else the fastest.
+  std::string adapter;
 #ifdef NDEBUG
   bool bounds_checks = false;  // WGSL checks every access of a kernel to a buffer
   bool check_indices =

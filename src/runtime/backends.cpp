@@ -28,6 +28,15 @@ std::vector<DeviceInfo> devices() {
   return out;
 }
 
+// Which library and adapter there are is a fact of the machine: what options leave open, the environment says, also
+// where a program makes all its options itself.
+static WebGpuOptions on_this_machine(WebGpuOptions options) {
+  const WebGpuOptions given = CompileOptions::from_environment().webgpu;
+  if (options.library.empty()) options.library = given.library;
+  if (options.adapter.empty()) options.adapter = given.adapter;
+  return options;
+}
+
 // The first backend that "auto" may take. Why better ones are not taken is said once per process.
 static const Backend& best_backend(const WebGpuOptions& options) {
   static std::once_flag said;
@@ -50,12 +59,14 @@ static const Backend& best_backend(const WebGpuOptions& options) {
 CompileOptions with_device(CompileOptions options) {
   if (const size_t colon = options.device.find(':'); colon != options.device.npos)
     options.webgpu.adapter = options.device.substr(colon + 1);
-  options.device = choose_backend(options).name;
+  const Backend& backend = choose_backend(options);
+  options.device = backend.name;
+  if (backend.details) options.webgpu = on_this_machine(options.webgpu);
   return options;
 }
 
 const Backend& choose_backend(const CompileOptions& options) {
-  if (options.device == "auto") return best_backend(options.webgpu);
+  if (options.device == "auto") return best_backend(on_this_machine(options.webgpu));
   const size_t colon = options.device.find(':');
   const std::string name = options.device.substr(0, colon);
   std::string known = "auto";
@@ -64,7 +75,7 @@ const Backend& choose_backend(const CompileOptions& options) {
     if (b.name != name || (colon != options.device.npos && b.details == nullptr)) continue;
     WebGpuOptions wanted = options.webgpu;
     if (colon != options.device.npos) wanted.adapter = options.device.substr(colon + 1);
-    const auto why_not = b.unavailable(wanted);
+    const auto why_not = b.unavailable(b.details ? on_this_machine(wanted) : wanted);
     if (why_not) fail(ErrorKind::kUnavailable, str("Device '", name, "' is not available: ", *why_not));
     return b;
   }

@@ -70,12 +70,32 @@ void exit_with(const Row& row) {
   std::exit(row.is_set(CompileOptions::from_environment()) ? 0 : 1);
 }
 
+// A program with options of its own, which say nothing of a library: 0 if it looks for the one that the environment
+// names.
+void compile_with_library_of_environment() {
+  ::setenv("RLX_WEBGPU_LIBRARY", "/nowhere/libwebgpu.so", 1);
+  Graph graph("g");
+  graph.output(graph.input("x", {{2}, DType::F32}), "y");
+  try {
+    compile(std::move(graph), CompileOptions{.device = "webgpu"});
+  } catch (const Error& e) {
+    std::exit(e.message().find("/nowhere/libwebgpu.so") == std::string::npos ? 1 : 0);
+  }
+  std::exit(1);
+}
+
 }  // namespace
 
 TEST(EnvironmentDeathTest, EverySwitchSetsItsOption) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const Row& row : kRows)
     EXPECT_EXIT(exit_with(row), testing::ExitedWithCode(0), "") << row.name << "=" << row.value;
+}
+
+// What there is on a machine is not a program's business.
+TEST(EnvironmentDeathTest, NamesTheLibraryOfProgramsThatMakeTheirOptions) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(compile_with_library_of_environment(), testing::ExitedWithCode(0), "");
 }
 
 // A switch that has no row above; and one that the header does not name.
