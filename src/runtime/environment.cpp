@@ -139,7 +139,8 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.verify_plan = parse_switch(n, v); }},
 };
 // Read by the tool, the tests and ./dev, not by the library.
-constexpr std::string_view kForeign[] = {"RLX_CACHE", "RLX_FUZZ_SECONDS", "RLX_SEED", "RLX_TESTS_WITHOUT_WEBGPU"};
+constexpr std::string_view kForeign[] = {"RLX_CACHE", "RLX_FUZZ_SECONDS", "RLX_RECORDED_WGSL", "RLX_SEED",
+                                         "RLX_TESTS_WITHOUT_WEBGPU"};
 
 CompileOptions read() {
   CompileOptions options;

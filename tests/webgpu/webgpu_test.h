@@ -17,6 +17,7 @@ class WebGpu : public testing::Test {
 
 inline CompileOptions webgpu_options(bool poison = false) {
   CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = poison};
+  options.webgpu.library = CompileOptions::from_environment().webgpu.library;  // for tests that open its device
   options.webgpu.bounds_checks = true;
   return options;
 }

@@ -22,7 +22,7 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
   let row = id.x + id.y * groups.x * 64u;
   if (row >= p.rows) { return; }
-  var top = -3.4028235e38;
+  var top = -F32_MAX;
   for (var j = 0u; j < p.chunks; j++) { top = f_max(top, stats[p.stats_base + row * p.chunks + j].x); }
   var sum = 0.0;
   for (var j = 0u; j < p.chunks; j++) {

@@ -20,5 +20,5 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let value = values[p.values_base + i];
   let at = p.y_base + i / p.k * p.k * 2u + i % p.k;
   y[at] = select(f32(ids[p.ids_base + i]), f32(p.n), nan_of(value));
-  y[at + p.k] = select(value, 3.4028235e38, nan_of(value));
+  y[at + p.k] = select(value, F32_MAX, nan_of(value));
 }

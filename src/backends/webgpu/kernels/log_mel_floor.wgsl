@@ -18,7 +18,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         @builtin(local_invocation_index) thread: u32) {
   let g = group.x + group.y * groups.x;
   if (g >= p.groups) { return; }
-  var top = -3.4028235e38;
+  var top = -F32_MAX;
   for (var i = thread; i < p.size; i += WG) { top = f_max(top, power[p.power_base + g * p.size + i]); }
   top = wg_max(top, thread);
   if (thread == 0u) { lowest[p.lowest_base + g] = log_power(top) - 8.0; }

@@ -67,14 +67,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let slot = p.directions * p.batch * p.hidden;
   let part = lane / UX;
   for (var step = p.first_step; step < p.first_step + p.steps; step++) {
-    let t = select(step, p.seq - 1u - step, (p.backwards >> direction & 1u) == 1u);
+    let t = select(step, p.seq - 1u - step, ((p.backwards >> direction) & 1u) == 1u);
     let old = own + step % 2u * slot;
     let next = own + (step + 1u) % 2u * slot;
     let kept = own + 2u * slot;    // c of lstm, z of gru
     let scaled = own + 3u * slot;
     let token = p.inputs_base + ((b * p.seq + t) * p.directions + direction) * rows;
     for (var phase = 0u; phase < 2u; phase++) {
-      if ((p.phases >> phase & 1u) == 0u) { continue; }
+      if (((p.phases >> phase) & 1u) == 0u) { continue; }
       let second = RESET_FIRST && phase == 1u;
       let from_state = select(old, scaled, second);
       for (var u0 = unit_group * UX; u0 < p.hidden; u0 += p.unit_groups * UX) {

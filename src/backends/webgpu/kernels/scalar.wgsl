@@ -1,6 +1,9 @@
 // Functions of one element, for generated element-wise kernels and epilogues. NaN is found by its bits: a compiler may
 // assume that x != x is false.
 
+// Of all floats. Often written 3.4028235e38, which is beyond it: WGSL refuses that, though naga does not.
+const F32_MAX: f32 = 3.40282346e38;
+
 fn nan_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 fn inf_of(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
 // By bits of something that is known only at run time: constants that are not finite do not compile.

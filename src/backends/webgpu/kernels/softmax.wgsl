@@ -26,10 +26,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var kept: array<F, KEPT>;
   for (var k = 0u; k < KEPT; k++) {
     let c = lane + k * LANES;
-    kept[k] = F(-3.4028235e38);
+    kept[k] = F(-F32_MAX);
     if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
   }
-  var top = -3.4028235e38;
+  var top = -F32_MAX;
   for (var k = 0u; k < KEPT; k++) { top = max(top, lanes_max(kept[k])); }
   top = row_max(top, thread);
   var sum = 0.0;

@@ -1,9 +1,9 @@
 // Softmax along an axis that is not the last: a workgroup has LX neighbouring columns (of loads), LY places at once.
+// @include "scalar.wgsl"
 // @include "lanes1.wgsl"
 override WG: u32 = 256u;
 override LX: u32 = 32u;   // a power of two
 const LY: u32 = WG / LX;
-const LEAST: f32 = -3.4028235e38;
 var<workgroup> tops: array<F, WG>;
 var<workgroup> sums: array<F, WG>;
 

@@ -25,7 +25,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         @builtin(local_invocation_index) thread: u32) {
   // A workgroup beyond the last strip has an id beyond them all.
   let s = strip_of(strips() - 1u - (group.x + group.y * groups.x), thread % LX);
-  var top = F(LEAST);
+  var top = F(-F32_MAX);
   var sum = F();
   if (s.live) {
     for (var j = thread / LX; j < p.stat_chunks; j += LY) {

@@ -25,7 +25,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let s = strip_of(group.x + group.y * groups.x, thread % LX);
   let end = select(0u, p.cols, s.live);
   let step = p.chunks * LY;
-  var top = F(LEAST);
+  var top = F(-F32_MAX);
   var sum = F();
   var next: array<F, AT_ONCE>;
   var c = s.chunk * LY + thread / LX;

@@ -1,7 +1,7 @@
 // Softmax of rows or columns that no workgroup holds, in one dispatch.
+// @include "scalar.wgsl"
 // @include "streamed.wgsl"
 alias V = f32;             // @type f32 | f16 | vec4<f32> | vec4<f16>
-const LEAST: f32 = -3.4028235e38;
 
 struct Params {
   outer: u32,
@@ -25,7 +25,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   if (rest > 0u) {
     for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + i); }
   }
-  var top = F(LEAST);
+  var top = F(-F32_MAX);
   var sum = F();
   for (var k = 0u; k < KEPT; k++) { top = max(top, kept[k]); }
   for (var k = 0u; k < KEPT; k++) {

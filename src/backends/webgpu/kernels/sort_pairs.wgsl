@@ -31,20 +31,23 @@ fn step_block(lane: u32, first: u32, size: u32, distance: u32) {
   }
 }
 
+// The same of two in different blocks.
+fn step_far(i: u32) {
+  let a = entries[p.entries_base + i];
+  let b = entries[p.entries_base + i + p.distance];
+  if (is_after(a, b) == ((i & p.size) == 0u)) {
+    entries[p.entries_base + i] = b;
+    entries[p.entries_base + i + p.distance] = a;
+  }
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) lane: u32) {
   let g = group.x + group.y * groups.x;
   if (STEP == 1u) {
     let t = g * 256u + lane;
-    if (t >= p.pairs) { return; }
-    let i = lower_of(t, p.distance);
-    let a = entries[p.entries_base + i];
-    let b = entries[p.entries_base + i + p.distance];
-    if (is_after(a, b) == ((i & p.size) == 0u)) {
-      entries[p.entries_base + i] = b;
-      entries[p.entries_base + i + p.distance] = a;
-    }
+    if (t < p.pairs) { step_far(lower_of(t, p.distance)); }
     return;
   }
   let first = g * 1024u;

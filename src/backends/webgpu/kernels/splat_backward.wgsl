@@ -31,6 +31,7 @@ struct Params {
 
 var<workgroup> cells: array<f32, 3584>;   // 14 numbers of 256 pixels
 var<workgroup> rows: array<f32, 224>;     // sums of 16 of them
+var<workgroup> list: vec2<u32>;           // where the tile's begins and ends
 
 fn view_at(i: u32) -> vec3<f32> {
   return vec3<f32>(view[p.view_base + i], view[p.view_base + i + 1u], view[p.view_base + i + 2u]);
@@ -71,8 +72,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let corner = vec2<u32>(tile % p.tiles_x, tile / p.tiles_x) * p.tile_size;
   let size = min(vec2<u32>(p.tile_size), vec2<u32>(p.width, p.height) - corner);
   let range = p.lists_base + p.n + p.limit + tile * 2u;
-  let begin = lists[range];
-  let end = min(lists[range + 1u], p.limit);
+  if (thread == 0u) { list = vec2<u32>(lists[range], min(lists[range + 1u], p.limit)); }
+  let entries = workgroupUniformLoad(&list);  // the same for all threads also where the buffer is written
+  let begin = entries.x;
+  let end = entries.y;
   let background = view_at(12u);
   for (var first = 0u; first < size.x * size.y; first += 256u) {
     let own = first + thread;
