@@ -81,6 +81,9 @@ struct WebGpuOptions {
   // Smaller limits than the device has, to test what large models do; 0: its own.
   int64_t max_binding_bytes = 0, max_buffer_bytes = 0;
   int64_t max_groups_per_row = 0;  // workgroups of a grid's x axis; more wrap into y
+  // A folder whose .wgsl files take the place of rlx's own of the same names, with the same bindings and Params: to try
+  // kernels without a build.
+  std::string kernels;
 };
 
 struct CompileOptions {
@@ -124,8 +127,8 @@ struct CompileOptions {
   // RLX_WGPU_DUMP_FLAT; of WebGpuOptions: RLX_WEBGPU_LIBRARY, RLX_WEBGPU_ADAPTER, RLX_WGPU_BOUNDS_CHECKS,
   // RLX_WGPU_CHECK_INDICES, RLX_WGPU_NO_SUBGROUPS, RLX_WGPU_READ_ONCE, RLX_WGPU_F16_WEIGHTS, RLX_WGPU_MATMUL_F32_ONLY,
   // RLX_WGPU_NO_F16_SHADOW, RLX_WGPU_F32_UNIFORM, RLX_WGPU_SCHEDULE, RLX_WGPU_DEBUG_ATTN_ALIAS,
-  // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_WGPU_NO_HOST_STEPS, RLX_BENCH_DISPATCH_ONLY. The
-  // environment is read once per process.
+  // RLX_WGPU_FORCE_INPUT_UPLOAD, RLX_WGPU_KERNELS, RLX_WGPU_NO_PACKED_BSHD_ATTN, RLX_WGPU_NO_HOST_STEPS,
+  // RLX_BENCH_DISPATCH_ONLY. The environment is read once per process.
   static CompileOptions from_environment();
 };
 

@@ -119,6 +119,7 @@ constexpr Switch kSwitches[] = {
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.f32_uniform = parse_switch(n, v); }},
     {"RLX_WGPU_FORCE_INPUT_UPLOAD", [](CompileOptions& o, std::string_view n,
                                        std::string_view v) { o.webgpu.force_input_upload = parse_switch(n, v); }},
+    {"RLX_WGPU_KERNELS", [](CompileOptions& o, std::string_view, std::string_view v) { o.webgpu.kernels = v; }},
     {"RLX_WGPU_MATMUL_F32_ONLY",
      [](CompileOptions& o, std::string_view n, std::string_view v) { o.webgpu.matmul_f32_only = parse_switch(n, v); }},
     {"RLX_WGPU_NAN_TRACE",

@@ -54,6 +54,7 @@ const Row kRows[] = {
     {"RLX_WGPU_F16_WEIGHTS", "1", [](const CompileOptions& o) { return o.webgpu.f16_weights; }},
     {"RLX_WGPU_F32_UNIFORM", "1", [](const CompileOptions& o) { return o.webgpu.f32_uniform; }},
     {"RLX_WGPU_FORCE_INPUT_UPLOAD", "1", [](const CompileOptions& o) { return o.webgpu.force_input_upload; }},
+    {"RLX_WGPU_KERNELS", "x", [](const CompileOptions& o) { return o.webgpu.kernels == "x"; }},
     {"RLX_WGPU_MATMUL_F32_ONLY", "1", [](const CompileOptions& o) { return o.webgpu.matmul_f32_only; }},
     {"RLX_WGPU_NAN_TRACE", "1", [](const CompileOptions& o) { return o.debug.nan_trace; }},
     {"RLX_WGPU_NO_F16_SHADOW", "1", [](const CompileOptions& o) { return !o.webgpu.f16_mirror; }},

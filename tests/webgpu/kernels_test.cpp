@@ -1,6 +1,10 @@
+#include <algorithm>
+
 #include "backends/webgpu/device.h"
 #include "backends/webgpu/kernel_source.h"
-#include "rlx/error.h"
+#include "rlx/ops.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
 #include "webgpu_test.h"
 
 namespace rlx::test {
@@ -27,6 +31,37 @@ TEST_F(KernelsOnWebGpu, CompileAsTheyStand) {
     ++compiled;
   }
   EXPECT_GT(compiled, 100);
+}
+
+// Softmax with another text: its results, and what is said of texts that do not fit.
+TEST_F(KernelsOnWebGpu, AFolderMayHaveOthers) {
+  const auto kernels = webgpu::all_kernels();
+  const std::string own =
+      std::find_if(kernels.begin(), kernels.end(), [](const auto& k) { return k.name == "softmax"; })->text;
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text = own;
+    EXPECT_NE(text.find(from), std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  TempFolder folder;
+  const auto sum = [&](const std::string& kernels_folder) {
+    Graph g;
+    g.output(ops::softmax(g.input("x", {{4}, DType::F32})), "y");
+    CompileOptions options = webgpu_options();
+    options.webgpu.kernels = kernels_folder;
+    const Tensor y = compile(std::move(g), options).run({{"x", Tensor::f32({4}, {0, 1, 2, 3})}}).at("y");
+    return y.at(0) + y.at(1) + y.at(2) + y.at(3);
+  };
+  folder.write("softmax.wgsl", with("kept[k] * scale", "kept[k] * scale * 3.0"));
+  EXPECT_NEAR(sum(folder.path("")), 3, 1e-5);
+  EXPECT_NEAR(sum(""), 1, 1e-5);
+  folder.write("softmax.wgsl", with("  inner: u32,\n", ""));
+  EXPECT_ERROR(sum(folder.path("")), kInvalid, "has other bindings or Params than the one rlx was built with");
+  folder.write("softmax.wgsl", with("var sum = 0.0;", "var sum = nothing;"));
+  EXPECT_ERROR(sum(folder.path("")), kInternal, "compiling kernel 'softmax'");
+  folder.write("softmacks.wgsl", own);
+  EXPECT_ERROR(sum(folder.path("")), kInvalid, "softmacks.wgsl has the name of no kernel of rlx");
+  EXPECT_ERROR(sum("/nowhere"), kInvalid, "There is no folder /nowhere with kernels");
 }
 
 }  // namespace rlx::test

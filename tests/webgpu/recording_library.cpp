@@ -1,6 +1,6 @@
-// wgpu-native, and a file for every shader module that is made through it, in the folder that RLX_RECORDED_WGSL names: for
-// check_wgsl.py, which gives them to another compiler. Bind groups that browsers refuse are in the file "overlaps": wgpu
-// lets a dispatch see the same bytes through two bindings that write.
+// wgpu-native, and a file for every shader module that is made through it, in the folder that RLX_RECORDED_WGSL names:
+// for check_wgsl.py, which gives them to another compiler. Bind groups that browsers refuse are in the file "overlaps":
+// wgpu lets a dispatch see the same bytes through two bindings that write.
 #include <dlfcn.h>
 
 #include <cctype>
@@ -31,7 +31,7 @@ std::string_view text_of(WGPUStringView text) {
 }
 
 std::mutex mutex;
-std::set<size_t> seen;                                        // modules
+std::set<size_t> seen;                                      // modules
 std::map<WGPUBindGroupLayout, std::set<uint32_t>> written;  // the bindings that write
 
 // Where the recording goes; null: nobody wants one.
@@ -65,8 +65,8 @@ void record(WGPUBindGroupDescriptor const* descriptor) {
       const bool overlap = a.buffer == b.buffer && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
       if (!overlap || !(writes.contains(a.binding) || writes.contains(b.binding))) continue;
       std::ofstream(std::filesystem::path(folder) / "overlaps", std::ios::app)
-          << "binding " << a.binding << " has " << a.size << " bytes from " << a.offset
-          << " on, binding " << b.binding << " has " << b.size << " from " << b.offset << " on\n";
+          << "binding " << a.binding << " has " << a.size << " bytes from " << a.offset << " on, binding " << b.binding
+          << " has " << b.size << " from " << b.offset << " on\n";
     }
 }
 

@@ -68,7 +68,8 @@ const KernelFacts& Dispatches::facts_of(const KernelKey& key, std::string& text)
   for (const auto& [from, to] : key.includes) text += str(" ", from, ">", to);
   if (key.source) text += str("\n", *key.source);
   const auto it = facts_.find(text);
-  return it != facts_.end() ? it->second : facts_.emplace(text, kernel_facts(key)).first->second;
+  if (it != facts_.end()) return it->second;
+  return facts_.emplace(text, kernel_facts(key, options_.webgpu.kernels)).first->second;
 }
 
 // ---- windows ----

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "rlx/error.h"
 
@@ -17,7 +20,10 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-std::string_view file_text(std::string_view name) {
+std::string file_text(std::string_view name, const std::string& folder) {
+  if (!folder.empty())
+    if (std::ifstream file(std::filesystem::path(folder) / str(name, ".wgsl")); file)
+      return {std::istreambuf_iterator<char>(file), {}};
   for (const KernelText& k : all_kernels())
     if (k.name == name) return k.text;
   fail(ErrorKind::kInternal, str("There is no WGSL file '", name, ".wgsl'."));
@@ -33,7 +39,8 @@ void for_lines(std::string_view text, const F& f) {
 }
 
 // Pastes includes in, each once, and leaves comments out.
-void expand(std::string_view text, const KernelKey& key, std::vector<std::string>& seen, std::string& out) {
+void expand(std::string_view text, const KernelKey& key, const std::string& folder, std::vector<std::string>& seen,
+            std::string& out) {
   constexpr std::string_view kInclude = "// @include \"";
   for_lines(text, [&](std::string_view line) {
     if (!line.starts_with(kInclude)) {
@@ -46,7 +53,7 @@ void expand(std::string_view text, const KernelKey& key, std::vector<std::string
       if (name == from) name = to;
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
     seen.push_back(name);
-    expand(file_text(name), key, seen, out);
+    expand(file_text(name, folder), key, folder, seen, out);
   });
 }
 
@@ -157,11 +164,11 @@ uint32_t number_after(std::string_view line, std::string_view mark) {
 
 }  // namespace
 
-KernelFacts kernel_facts(const KernelKey& key) {
+static KernelFacts facts_from(const KernelKey& key, const std::string& folder) {
   KernelFacts facts;
   std::string expanded;
   std::vector<std::string> seen;
-  expand(key.source ? std::string_view(*key.source) : file_text(key.kernel), key, seen, expanded);
+  expand(key.source ? *key.source : file_text(key.kernel, folder), key, folder, seen, expanded);
   facts.text = set_declarations(expanded, key);
   bool in_params = false;
   for_lines(facts.text, [&](std::string_view line) {
@@ -201,6 +208,32 @@ KernelFacts kernel_facts(const KernelKey& key) {
   std::sort(facts.bindings.begin(), facts.bindings.end(),
             [](const auto& a, const auto& b) { return a.index < b.index; });
   return facts;
+}
+
+KernelFacts kernel_facts(const KernelKey& key, const std::string& folder) {
+  KernelFacts facts = facts_from(key, folder);
+  if (folder.empty()) return facts;
+  const KernelFacts own = facts_from(key, {});
+  const auto same = [](const auto& a, const auto& b) {
+    return a.name == b.name && a.element == b.element && a.writes == b.writes && a.index == b.index;
+  };
+  if (facts.params != own.params || facts.params_binding != own.params_binding ||
+      !std::equal(facts.bindings.begin(), facts.bindings.end(), own.bindings.begin(), own.bindings.end(), same))
+    fail(ErrorKind::kInvalid, str("Kernel '", key.kernel, "' of ", folder,
+                                  " has other bindings or Params than the one rlx was built with."));
+  return facts;
+}
+
+void check_kernel_folder(const std::string& folder) {
+  if (!std::filesystem::is_directory(folder))
+    fail(ErrorKind::kInvalid, str("There is no folder ", folder, " with kernels (RLX_WGPU_KERNELS)."));
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".wgsl") continue;
+    const std::string name = entry.path().stem().string();
+    const auto known = all_kernels();
+    if (std::none_of(known.begin(), known.end(), [&](const KernelText& k) { return k.name == name; }))
+      fail(ErrorKind::kInvalid, str(entry.path().string(), " has the name of no kernel of rlx (RLX_WGPU_KERNELS)."));
+  }
 }
 
 uint32_t element_bytes(std::string_view type) {

@@ -39,7 +39,9 @@ struct KernelFacts {
   std::vector<std::string> params;  // the fields of Params: a word each
   uint32_t params_binding = 0;
 };
-KernelFacts kernel_facts(const KernelKey& key);
+// Files in the folder, where one is named, take the place of those that rlx was built with (WebGpuOptions::kernels).
+KernelFacts kernel_facts(const KernelKey& key, const std::string& folder = {});
+void check_kernel_folder(const std::string& folder);  // an Error where it is none, or has a file that is no kernel's
 
 uint32_t element_bytes(std::string_view wgsl_type);  // of vec4<f16>: 8
 
