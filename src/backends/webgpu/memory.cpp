@@ -131,7 +131,10 @@ Memory::Memory(Device& device, const Limits& limits, const Program& program, con
     if (program.problem.values[v].view_of >= 0 && program.values[v].storage != Storage::kHost) {
       const plan::Root r = plan::root_of(program.problem, static_cast<int32_t>(v));
       places_[v] = places_[static_cast<size_t>(r.value)];
-      if (program.values[v].type.shape.num_elements() > 0) places_[v].offset += static_cast<uint64_t>(r.offset_bytes);
+      if (program.values[v].type.shape.num_elements() == 0)
+        places_[v] = {nothing, 0};  // of a value, perhaps, that nobody computes
+      else
+        places_[v].offset += static_cast<uint64_t>(r.offset_bytes);
     }
 }
 
