@@ -28,7 +28,8 @@ constinit const Op<WelchPeaksAttrs> welch_peaks{
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer,
-     .mixes_axis = [](const Attrs&, int64_t, int64_t) { return true; },  // rows of a batch are averaged
+     .mixes_axis = [](const Attrs&, int64_t,
+                      int64_t axis) { return axis == 1; },  // and rows of one batch, which stay together
      .traits = {.extent = ExtentRule::kFull},
      .doc = "The k strongest bins of the mean one-sided power of n_segments rows, as pairs of bin and power."}};
 

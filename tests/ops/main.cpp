@@ -1,7 +1,7 @@
-// Three tests per op of the catalogue ("Ops.softmax", "Cpu.softmax", "WebGpu.softmax"), made from its OP_CASES, and
-// "Targets.softmax" where cpu has a kernel of its own, "WebGpuUniform.softmax" for some; an op without cases, judge or
-// kernel fails. Every case's graph also survives the text form. With --write_graphs=FOLDER it is written there too, a
-// seed for the fuzzer;
+// Five tests per op of the catalogue ("Ops.softmax", "Cpu.softmax", "WebGpu.softmax", "ActiveExtent.softmax",
+// "Placement.softmax"), made from its OP_CASES, and "Targets.softmax" where cpu has a kernel of its own,
+// "WebGpuUniform.softmax" for some; an op without cases, judge or kernel fails. Every case's graph also survives the
+// text form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer;
 // --write_cases=FOLDER writes the operands as well (OP-N.npz), for rlx bench.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "backends/reference/table.h"
 #include "core/convert.h"
 #include "core/npy.h"
-#include "cpu_cases.h"
+#include "device_cases.h"
 #include "rlx/ops.h"
 #include "rlx/runtime.h"
 #include "support/op_cases.h"
@@ -97,6 +97,44 @@ static testing::AssertionResult same_in_32_bits(const Tensor& actual, const Tens
                                         : compare(actual.values<uint64_t>(), expected.values<uint64_t>(), uint32_t{});
 }
 
+testing::AssertionResult near_on(std::string_view device, const OpCase& c, std::span<const Tensor> inputs,
+                                 const Tensor& actual, const Tensor& expected, double looser) {
+  const bool wide = expected.dtype() == DType::I64 || expected.dtype() == DType::U64;
+  if (device == "webgpu" && wide)
+    return same_in_32_bits(actual, expected, c.op == &ops::cast && !is_int(inputs[0].dtype()));
+  Tolerance tolerance = tolerance_of(*c.op, c.attrs, inputs, expected);
+  tolerance.of_max *= looser;
+  return near(actual, expected, tolerance);
+}
+
+bool is_refused_by_gpu(const CompileOptions& options, const Error& e) {
+  return options.device == "webgpu" && e.kind() == ErrorKind::kUnsupported &&
+         (e.message().find("does not fit the 32 bits") != std::string::npos ||
+          e.message().find("f32_uniform") != std::string::npos);
+}
+
+std::vector<std::unique_ptr<OpCase>> small_cases(const OpDef& op) {
+  std::vector<std::unique_ptr<OpCase>> out;
+  for (const RegisteredCases& registered : registered_cases()) {
+    if (registered.op != &op) continue;
+    for (auto& c : registered.make()) {
+      int64_t elements = 0;
+      for (const Tensor& t : c->inputs) elements += t.num_elements();
+      if (c->error.empty() && elements <= 30'000) out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+double share_on_gpu(size_t cases) {
+  constexpr double kOnSoftware = 12;
+  for (const DeviceInfo& d : devices()) {
+    if (d.name != "webgpu" || !d.available || d.adapters.empty()) continue;
+    return d.adapters.front().type == "software" ? kOnSoftware / static_cast<double>(cases) : 1;
+  }
+  return 0;
+}
+
 // On another device and on the oracle (spec 30, 23).
 static void compare(const OpCase& c, const CompileOptions& options, uint64_t params) {
   SCOPED_TRACE(str(options.threads, " threads", params == 0 ? "" : ", operands are weights"));
@@ -105,11 +143,7 @@ static void compare(const OpCase& c, const CompileOptions& options, uint64_t par
     actual = run_op_on(options, *c.op, c.inputs, c.attrs, params);
     if (c.error.empty()) expected = run_op(*c.op, c.inputs, c.attrs);
   } catch (const Error& e) {
-    // Integers have 32 bits on a GPU, or 24 as f32: an operand that needs more is refused.
-    if (options.device == "webgpu" && e.kind() == ErrorKind::kUnsupported &&
-        (e.message().find("does not fit the 32 bits") != std::string::npos ||
-         e.message().find("f32_uniform") != std::string::npos))
-      return;
+    if (is_refused_by_gpu(options, e)) return;
     EXPECT_FALSE(c.error.empty()) << e.what();
     EXPECT_NE(std::string(e.what()).find(c.error), std::string::npos)
         << "the Error says: " << e.what() << "; expected: " << c.error;
@@ -129,13 +163,8 @@ static void compare(const OpCase& c, const CompileOptions& options, uint64_t par
     for (const Tensor& t : expected)
       for (int64_t i = 0; i < t.num_elements(); ++i)
         if (is_int(t.dtype()) && std::abs(t.at(i)) > 0x1p24) return;
-  for (size_t r = 0; r < actual.size(); ++r) {
-    const bool wide = expected[r].dtype() == DType::I64 || expected[r].dtype() == DType::U64;
-    EXPECT_TRUE(options.device == "webgpu" && wide
-                    ? same_in_32_bits(actual[r], expected[r], c.op == &ops::cast && !is_int(c.inputs[0].dtype()))
-                    : near(actual[r], expected[r], tolerance_of(*c.op, c.attrs, c.inputs, expected[r])))
-        << "result " << r;
-  }
+  for (size_t r = 0; r < actual.size(); ++r)
+    EXPECT_TRUE(near_on(options.device, c, c.inputs, actual[r], expected[r])) << "result " << r;
 }
 
 // The case with zeros of both signs here and there, for ops whose results are exact; they are bits, not numbers, to ops
@@ -270,6 +299,10 @@ int main(int argc, char** argv) {
                           [op]() -> testing::Test* { return new test::CpuTest(*op); });
     testing::RegisterTest("WebGpu", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [op]() -> testing::Test* { return new test::WebGpuTest(*op); });
+    testing::RegisterTest("ActiveExtent", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [op] { return test::make_active_extent_test(*op); });
+    testing::RegisterTest("Placement", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [op] { return test::make_placement_test(*op); });
     if (std::find(std::begin(test::kUniform), std::end(test::kUniform), op) != std::end(test::kUniform))
       testing::RegisterTest("WebGpuUniform", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [op]() -> testing::Test* { return new test::WebGpuTest(*op, true); });

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu_cases.h"
+#include "device_cases.h"
 #include "support/random.h"
 
 namespace rlx::test {

@@ -1,6 +1,6 @@
 #include <hwy/targets.h>
 
-#include "cpu_cases.h"
+#include "device_cases.h"
 #include "rlx/error.h"
 
 namespace rlx::test {

@@ -54,9 +54,11 @@ std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const Exte
     if (axis < 0) continue;
     read = true;
     if (!is_prefix(inputs[i].active.shape.sizes(), inputs[i].full)) return "has another size in front of the rows";
-    if (i == 0 && op.traits.extent == ExtentRule::kRows && op.mixes_axis &&
+    const ExtentRule rule = op.traits.extent;
+    if (i == 0 && (rule == ExtentRule::kRows || rule == ExtentRule::kFull) && op.mixes_axis &&
         op.mixes_axis(attrs, inputs[i].active.rank(), axis))
       return "works along the rows";
+    if (i > 0 && rule == ExtentRule::kFull) return "has the rows in another operand than its first";
   }
   for (const ExtentType& out : outputs) {
     const bool carries = out.axis() >= 0;

@@ -41,6 +41,14 @@ Heads read_heads(LowerCall& call, int64_t i, ops::AttentionLayout layout, int64_
 
 }  // namespace
 
+// Are the mask's rows in use those of queries or keys? An axis of its own may be broadcast at one row, and not at two.
+static bool mask_follows(const LowerCall& call, int64_t mask, int64_t seq_axis) {
+  const int64_t axis = call.bucket_axis(mask), rank = call.input_type(mask).rank();
+  if (axis == rank - 1) return call.bucket_axis(1) == seq_axis;
+  if (axis == 0) return call.bucket_axis(0) == 0;
+  return axis < 0 || (axis == rank - 2 && call.bucket_axis(0) == seq_axis);
+}
+
 AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_len, bool strided) {
   const auto& attrs = call.attrs<ops::AttentionAttrs>();
   const TensorType &qt = call.input_type(0), &kt = call.input_type(1);
@@ -94,6 +102,7 @@ AttentionProblem::AttentionProblem(LowerCall& call, int64_t next, bool has_kv_le
   if (ops::has_mask_operand(attrs.mask_kind)) {
     mask_use = attrs.mask_kind == ops::MaskKind::kCustom ? 1 : 2;
     const TensorType& t = call.input_type(next);
+    extent_safe &= mask_follows(call, next, bhsd ? 2 : 1);
     if (t.shape.num_elements() > 0) {
       mask = call.read(next);
       mask_type = call.element(mask);

@@ -368,7 +368,8 @@ ConvChoice choose_conv(const ConvProblem& c, const Limits& limits) {
   return best;
 }
 
-void emit_conv(LowerCall& call, const ConvProblem& problem, const ConvOperands& operands) {
+void emit_conv(LowerCall& call, const ConvProblem& problem, ConvOperands operands) {
+  operands.extent_safe &= call.bucket_axis(operands.w_input) < 0;  // images can be cut off, channels of one image not
   const auto [v, splits] = choose_conv(problem, call.device().limits());
   if (v->name == "depthwise")
     emit_depthwise(call, problem, operands);

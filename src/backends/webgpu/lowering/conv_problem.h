@@ -77,6 +77,6 @@ struct ConvChoice {
 };
 ConvChoice choose_conv(const ConvProblem& problem, const Limits& limits);
 
-void emit_conv(LowerCall& call, const ConvProblem& problem, const ConvOperands& operands);
+void emit_conv(LowerCall& call, const ConvProblem& problem, ConvOperands operands);
 
 }  // namespace rlx::webgpu

@@ -49,7 +49,7 @@ void lower_paged_kv_append(LowerCall& call) {
                .operands = {rows, table, len, y},
                .params = {params, {cut_batch ? &P::n : &P::used}},
                .grid = {.x = {.items = params.n, .per_group = per_group, .active = cut_batch}},
-               .extent_safe = call.bucket_axis(1) <= 1,
+               .extent_safe = (cut_batch || call.bucket_axis(1) == 1) && call.bucket_axis(0) < 0,
                .own_bound = true},
               "paged_kv_append");
   };

@@ -62,8 +62,11 @@ Places linear_places(const LowerCall& call, const A& attrs) {
   return {.cols = s.cols, .inner = s.inner, .block = s.block, .blocks = s.blocks, .own = s.in_blocks};
 }
 
-// Elements may be cut off at the end where all of them have one scale, or axis 0 is not the one that scales know of.
+// Elements may be cut off at the end where all of them have one scale, or axis 0 is not the one that scales know of. (A
+// scale that has the rows may be that of all elements at one row, and not at two.)
 bool may_cut(const LowerCall& call, const Places& places) {
+  for (int64_t i = 1; i < call.num_inputs(); ++i)
+    if (call.bucket_axis(i) >= 0) return false;
   return !places.own && (places.cols == 1 || places.cols * places.inner < call.input_type(0).shape.num_elements());
 }
 

@@ -29,6 +29,10 @@ void rotate(LowerCall& call, float sign) {
   const int64_t bucket = call.bucket_axis(0);
   bool outermost = bucket >= 0;
   for (int64_t i = 0; i < bucket; ++i) outermost &= x.dim(i).is(1);
+  // The batch of tables and positions must be x's: one of their own would be broadcast at one row, and not at two.
+  bool follows = true;
+  for (int64_t i = 1; i < call.num_inputs(); ++i)
+    if (call.bucket_axis(i) == 0 && call.input_type(i).rank() == (i == 3 ? 2 : 3)) follows &= bucket == 0 && axis > 0;
   const uint32_t unused[] = {0};
   const Operand in = call.read(0), cosines = call.read(1), sines = call.read(2), out = call.write(0);
   if (positions)
@@ -57,7 +61,7 @@ void rotate(LowerCall& call, float sign) {
              .operands = {in, cosines, sines, rows, out},
              .params = outermost ? Params(params, {&k::Params::n}) : Params(params),
              .grid = {.x = {.items = n, .per_group = 128, .active = outermost}},
-             .extent_safe = true,  // what is not cut short only does too much
+             .extent_safe = follows,  // what is not cut short only does too much
              .own_bound = true});
 }
 

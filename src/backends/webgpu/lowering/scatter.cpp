@@ -196,11 +196,12 @@ void lower_scatter_nd(LowerCall& call) {
 
 void lower_kv_append(LowerCall& call) {
   namespace k = wgsl::kv_append;
-  const int64_t axis = call.attrs<ops::KvAppendAttrs>().axis;
+  const int64_t axis = normalize_axis(call.attrs<ops::KvAppendAttrs>().axis, call.input_type(0).rank());
   const auto [outer, cap, inner] = split_at(call.input_type(0).shape, axis);
   const int64_t count = split_at(call.input_type(1).shape, axis).cols;
   const Operand cache = call.read(0), rows = call.read(1), len = call.read(2), y = call.write(0);
-  const bool cut_batch = call.bucket_axis(1) == 0 && axis != 0;  // else the rows that are appended
+  const int64_t bucket = call.bucket_axis(1);
+  const bool cut_batch = bucket == 0 && axis != 0;  // else the rows that are appended
   emit_copy(call, cache, y, outer * cap * inner);
   check_first_rows(call, 2, count, cap, !cut_batch);
   if (outer * count * inner == 0) return;
@@ -217,7 +218,7 @@ void lower_kv_append(LowerCall& call) {
                                   .per_batch = to_u32(per_batch)},
                         {cut_batch ? &k::Params::n : &k::Params::used}},
              .grid = {.x = {.items = n, .per_group = 256, .active = cut_batch}},
-             .extent_safe = true,
+             .extent_safe = cut_batch || (bucket == axis && call.bucket_axis(0) < 0),
              .own_bound = true});
 }
 
