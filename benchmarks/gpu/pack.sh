@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # Collects what a machine with a GPU but without a Vulkan loader needs to run rlx, in build/gpu (ignored by git): the
 # programs, the libraries they load, wgpu-native, Debian's Vulkan loader and an ICD file for NVIDIA's driver. Copy or carry the
-# folder there and start programs with run.sh.
-#   benchmarks/gpu/pack.sh [BUILD]        BUILD: build/release (default) or another build folder
+# folder there and start programs with run.sh, or all tests with test.sh.
+#   benchmarks/gpu/pack.sh [BUILD]        BUILD: build/release (default) or another build folder; of one with tests, such
+#                                         as build/ci, these and no benchmarks, since some machines take 64 MiB
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
 out=build/gpu
 rm -rf "$out"
 mkdir -p "$out"
-for program in "$build/bin/rlx" "$build/bin/gpu_bench" "$build/bin/gpu_large" "$build/tests/ops/op_tests" "$build/tests/webgpu/webgpu_tests"; do
-  [[ -x $program ]] || continue
+if [[ -d $build/tests ]]; then
+  programs=(bin/gpu_large tests/ops/op_tests tests/webgpu/webgpu_tests tests/models/decoder_tests)
+else
+  programs=(bin/rlx bin/gpu_bench bin/gpu_large)
+fi
+for program in "${programs[@]/#/$build/}"; do
   strip -o "$out/$(basename "$program")" "$program"
   # Libraries that a bare machine may lack; the C and C++ run-time libraries are everywhere.
   ldd "$program" | awk '/=> \// {print $3}' | grep -Ev '/(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|ld-linux[^/]*)\.so' |
@@ -18,7 +23,9 @@ for program in "$build/bin/rlx" "$build/bin/gpu_bench" "$build/bin/gpu_large" "$
 done
 cp -L .venv/lib/python3*/site-packages/wgpu/resources/libwgpu_native-release.so "$out/"
 cp -L /usr/lib/x86_64-linux-gnu/libvulkan.so.1 "$out/"
-cp -r tests/ops/fixtures "$out/fixtures"
+# What tests look for in the checkout and the build folder they were made in: test.sh puts it there.
+echo "$PWD" >"$out/checkout"
+tar -cf "$out/built.tar" --ignore-failed-read "$build"/tests/webgpu/lib*_webgpu.so "$build/tests/models/tiny" 2>/dev/null || true
 cat >"$out/nvidia_icd.json" <<'JSON'
 {"file_format_version": "1.0.1", "ICD": {"library_path": "libEGL_nvidia.so.0", "api_version": "1.4.312"}}
 JSON
