@@ -94,8 +94,8 @@ class PlacementTest : public testing::Test {
   }
 
   // Buffers of a few KiB, bindings of no more, and grids whose rows wrap. What one binding must hold and cannot is
-  // refused; with small operands that is only what a kernel keeps beside them, such as the counts of a sort and the tiles of
-  // a splat.
+  // refused; with small operands that is only what a kernel keeps beside them, such as the counts of a sort and the
+  // tiles of a splat.
   void in_small_buffers(const OpCase& c, const Tensors& expected, CompileOptions options) {
     options.webgpu.max_binding_bytes = rng_.integer(1, 8) * 512;
     options.webgpu.max_buffer_bytes = options.webgpu.max_binding_bytes * rng_.integer(1, 3);
