@@ -29,6 +29,9 @@ std::vector<std::unique_ptr<OpCase>> small_cases(const OpDef& op);
 // second to compile a kernel, and none where there is no adapter.
 double share_on_gpu(size_t cases);
 
+// For what such a test chooses at random: other choices with --gtest_random_seed=N.
+uint64_t case_seed();
+
 // Compares every case of an op on the cpu device with the oracle (main.cpp).
 void compare_cpu_cases(const OpDef& op);
 
@@ -42,5 +45,10 @@ testing::Test* make_active_extent_test(const OpDef& op);
 
 // Every case with its operands in the middle of other bytes, and in small buffers (placement_test.cpp).
 testing::Test* make_placement_test(const OpDef& op);
+
+// Every case with NaN or an infinity among its operands, of ops that give numbers for the same elements on all devices
+// (non_finite_test.cpp).
+bool has_same_numbers(const OpDef& op);
+testing::Test* make_non_finite_test(const OpDef& op);
 
 }  // namespace rlx::test

@@ -99,6 +99,10 @@ OP_CASES(roi_align) {
       .expect({Tensor::f32({1, 1, 2, 2}, {1, 2, 4, 5})}, kRounding);
   add({x, roi, image}, {.output_height = 2, .output_width = 2, .coordinate_mode = RoiCoordinate::kOutputHalfPixel})
       .expect({Tensor::f32({1, 1, 2, 2}, {3, 4, 6, 7})}, kRounding);
+  for (const float largest : {9.0f, -9.0f})  // a NaN wins, whatever comes after it
+    add({Tensor::f32({1, 1, 2, 2}, {1, NAN, largest, 2}), Tensor::f32({1, 4}, {0, 0, 1, 1}), image},
+        {.mode = RoiAlignMode::kMax})
+        .expect({Tensor::f32({1, 1, 1, 1}, {NAN})}, kExact);
   const FixtureFile file("onnx_sample.npz");
   for (int i = 0; file.has(str("roi", i, "_y")); ++i) {
     const std::string name = str("roi", i, "_");

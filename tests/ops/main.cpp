@@ -1,7 +1,7 @@
 // Five tests per op of the catalogue ("Ops.softmax", "Cpu.softmax", "WebGpu.softmax", "ActiveExtent.softmax",
 // "Placement.softmax"), made from its OP_CASES, and "Targets.softmax" where cpu has a kernel of its own,
-// "WebGpuUniform.softmax" for some; an op without cases, judge or kernel fails. Every case's graph also survives the
-// text form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer;
+// "NonFinite.softmax" and "WebGpuUniform.softmax" for some; an op without cases, judge or kernel fails. Every case's
+// graph also survives the text form. With --write_graphs=FOLDER it is written there too, a seed for the fuzzer;
 // --write_cases=FOLDER writes the operands as well (OP-N.npz), for rlx bench.
 #include <gtest/gtest.h>
 
@@ -134,6 +134,8 @@ double share_on_gpu(size_t cases) {
   }
   return 0;
 }
+
+uint64_t case_seed() { return static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)) + 1; }
 
 // On another device and on the oracle (spec 30, 23).
 static void compare(const OpCase& c, const CompileOptions& options, uint64_t params) {
@@ -303,6 +305,9 @@ int main(int argc, char** argv) {
                           [op] { return test::make_active_extent_test(*op); });
     testing::RegisterTest("Placement", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [op] { return test::make_placement_test(*op); });
+    if (test::has_same_numbers(*op))
+      testing::RegisterTest("NonFinite", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [op] { return test::make_non_finite_test(*op); });
     if (std::find(std::begin(test::kUniform), std::end(test::kUniform), op) != std::end(test::kUniform))
       testing::RegisterTest("WebGpuUniform", std::string(op->name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [op]() -> testing::Test* { return new test::WebGpuTest(*op, true); });

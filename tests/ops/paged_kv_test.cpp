@@ -141,6 +141,11 @@ OP_CASES(paged_attention) {
   };
   const Tensor q = random({1, 1, 2, 4}), pool = random({3, 2, 1, 4}), table = Tensor::i32({1, 2}, {2, 0});
   const auto length = [](int32_t n) { return Tensor::i32({1}, {n}); };
+  // Scores of -inf are masked keys, also where there are no others (Q22).
+  add({Tensor::f32({1, 1, 1, 2}, {-INFINITY, 1}), Tensor::f32({1, 2, 1, 2}, {1, 2, 3, 4}),
+       Tensor::f32({1, 2, 1, 2}, {5, 6, 7, 8}), Tensor::i32({1, 1}, {0}), length(2)},
+      {.num_heads = 1, .head_dim = 2})
+      .expect({Tensor::f32({1, 1, 1, 2}, {0, 0})}, kExact);
   add_error({q, pool, pool, table, length(5)}, a, "Tokens 0 … 5 of batch 0 do not fit its pages (4)");
   add_error({q, pool, pool, table, length(-1)}, a, "do not fit its pages (4)");
   add_error({q, pool, pool, Tensor::i32({1, 2}, {0, 3}), length(3)}, a, "Page 3 of batch 0 is outside the pool (3)");

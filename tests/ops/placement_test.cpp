@@ -127,7 +127,7 @@ class PlacementTest : public testing::Test {
   }
 
   const OpDef& op_;
-  Rng rng_{2};
+  Rng rng_{case_seed()};
 };
 
 }  // namespace

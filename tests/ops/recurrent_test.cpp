@@ -187,6 +187,13 @@ OP_CASES(lstm) {
       .expect({Tensor::f32({1, 2, 1}, {std::tanh(t), std::tanh(2 * t)}), Tensor::f32({1, 1, 1}, {std::tanh(2 * t)}),
                Tensor::f32({1, 1, 1}, {2 * t})},
               kTranscendental);
+  // An infinite state is no NaN where no peephole looks at it.
+  add({Tensor::f32({1, 1, 1}, {0}), Tensor::f32({4}, {0, 0, 0, 0}), Tensor::f32({1, 4, 1}, {0, 0, 0, 0}),
+       Tensor::f32({1, 2, 4}, {0, 100, 0, 100, 0, 0, 0, 0}), Tensor::f32({1, 1, 1}, {0}),
+       Tensor::f32({1, 1, 1}, {INFINITY})},
+      {.hidden_size = 1, .carry = true})
+      .expect({Tensor::f32({1, 1, 1}, {1}), Tensor::f32({1, 1, 1}, {1}), Tensor::f32({1, 1, 1}, {INFINITY})},
+              kTranscendental);
   add_shared(*this, Kind::kLstm, lstm_attrs);
   for (const Stack& s : {Stack{.kind = Kind::kLstm, .hidden = 5, .peephole = true},
                          Stack{.kind = Kind::kLstm, .hidden = 21, .layers = 2, .carry = true, .peephole = true}})

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/kernels/indices.h"
 #include "backends/cpu/kernels/kernels.h"
@@ -12,6 +13,8 @@ using host::RoiPoint;
 using host::View;
 
 bool roi_align_supports(const Signature& s) { return s.input(0).dtype == DType::F32; }
+
+static float larger(float a, float b) { return std::isnan(a) || a > b ? a : b; }  // NaN wins
 
 // A region's bin at a time: its points are the same in every channel, whose sums stand in the result meanwhile.
 void roi_align(const Call& call) {
@@ -44,8 +47,8 @@ void roi_align(const Call& call) {
           if (attrs.mode == ops::RoiAlignMode::kAvg) {
             result += part[0] + part[1] + part[2] + part[3];
           } else {
-            const float most = std::max(std::max(std::max(part[0], part[1]), part[2]), part[3]);
-            result = any ? std::max(result, most) : most;
+            const float most = larger(larger(part[0], part[1]), larger(part[2], part[3]));
+            result = any ? larger(result, most) : most;
           }
         }
         any = true;

@@ -58,14 +58,14 @@ void paged_attention(const Call& call) {
         }
         std::fill(sum.begin(), sum.end(), 0.0);
         for (int64_t j = begin; j < end; ++j) {
-          const double weight = std::exp(scores[static_cast<size_t>(j - begin)] - top);
+          const double score = scores[static_cast<size_t>(j - begin)];
+          const double weight = score == -INFINITY ? 0 : std::exp(score - top);  // as if it were masked (Q22)
           if (weight == 0) continue;
           total += weight;
           read_row(v, attrs.format, pages.at(b, j, kv_head), row);
           for (size_t d = 0; d < row.size(); ++d) sum[d] += weight * row[d];
         }
-        for (size_t d = 0; d < sum.size(); ++d)
-          y.set(from + static_cast<int64_t>(d), scores.empty() ? 0 : sum[d] / total);
+        for (size_t d = 0; d < sum.size(); ++d) y.set(from + static_cast<int64_t>(d), total == 0 ? 0 : sum[d] / total);
       }
   }
 }

@@ -40,10 +40,10 @@ class CellRun {
       case ops::Cell::kLstm:
         for (int64_t i = 0; i < n; ++i) {
           double& cell = c[at(0, i)];
-          const double input = sigmoid(both(0, i) + peephole(0, i) * cell);
-          const double forget = sigmoid(both(1, i) + peephole(1, i) * cell);
+          const double input = sigmoid(both(0, i) + peephole(0, i, cell));
+          const double forget = sigmoid(both(1, i) + peephole(1, i, cell));
           cell = forget * cell + input * std::tanh(both(2, i));
-          next[at(0, i)] = sigmoid(both(3, i) + peephole(2, i) * cell) * std::tanh(cell);
+          next[at(0, i)] = sigmoid(both(3, i) + peephole(2, i, cell)) * std::tanh(cell);
         }
         break;
       case ops::Cell::kGru: {
@@ -66,8 +66,8 @@ class CellRun {
   double bias(int64_t which, int64_t row) const {
     return r_.bias ? call_.reader(r_.bias_operand())[(index_ * 2 + which) * r_.rows() + row] : 0;
   }
-  double peephole(int64_t gate, int64_t i) const {
-    return r_.peephole ? call_.reader(r_.peephole_operand())[(index_ * 3 + gate) * r_.hidden + i] : 0;
+  double peephole(int64_t gate, int64_t i, double cell) const {
+    return r_.peephole ? call_.reader(r_.peephole_operand())[(index_ * 3 + gate) * r_.hidden + i] * cell : 0;
   }
   double product(int64_t row, const Row& h) const {
     double sum = 0;

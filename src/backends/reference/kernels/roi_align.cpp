@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "backends/host/roi_bins.h"
 #include "backends/reference/kernels/kernels.h"
@@ -21,7 +22,7 @@ double bin_of(const RoiBins<T>& bins, ops::RoiAlignMode mode, const Reader& x, i
       for (int k = 0; k < 4; ++k) {
         const double part = static_cast<double>(p.weight[k]) * x[plane + p.at[k]];
         sum += part;
-        largest = any ? std::max(largest, part) : part;
+        if (!any || !(std::isnan(largest) || largest > part)) largest = part;  // NaN wins
         any = true;
       }
     }

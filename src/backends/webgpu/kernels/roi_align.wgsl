@@ -92,7 +92,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         for (var k = 0u; k < 4u; k++) {
           let part = parts[k] * f32(x[plane + places[k]]);
           sum += part;
-          largest = select(part, select(largest, part, f_lt(largest, part)), any_part);
+          largest = select(part, f_max(largest, part), any_part);
           any_part = true;
         }
       }
