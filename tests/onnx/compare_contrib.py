@@ -2,7 +2,7 @@
 """Compares rlx with ONNX Runtime where ONNX's own node cases say nothing: the ops of domain com.microsoft, and options
 of recurrent ops.
 
-    compare_contrib.py path/to/rlx [--filter GLOB] [--keep DIR]
+    compare_contrib.py path/to/rlx [--device NAME] [--filter GLOB] [--keep DIR]
 
 Each case is a model of one node with random inputs. ONNX Runtime's results are stored as a case in ONNX's layout, and
 `rlx test-onnx` judges them all. A case that ONNX Runtime refuses is a fault of this script.
@@ -515,6 +515,7 @@ rotary("part", (2, 3, 16), BATCH, rotated=4, num_heads=2, rotary_embedding_dim=4
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rlx", help="the program to test")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--filter", default="*", help="only cases whose names match")
     parser.add_argument("--keep", help="a new folder for the cases, which stays")
     parser.add_argument("--rtol", default="1e-4")
@@ -533,8 +534,8 @@ def main():
             except Exception as e:  # noqa: BLE001: whatever it is, the others go on
                 refused.append(name)
                 print(f"{name}: ONNX Runtime does not run it: {e}")
-        done = subprocess.run([args.rlx, "test-onnx", folder, "--json", "--rtol", args.rtol, "--atol", args.atol],
-                              stdout=subprocess.PIPE, text=True, check=False)
+        command = [args.rlx, "test-onnx", folder, "--json", "--device", args.device, "--rtol", args.rtol, "--atol", args.atol]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         report = json.loads(done.stdout)
     failed = 0
     for c in report["cases"]:

@@ -1,6 +1,6 @@
 """Random ONNX models beside onnxruntime. Every value of a model is an output, so that a wrong node is found at once.
 
-usage: random_models.py RLX [--device NAME] [--count N] [--seed N]
+usage: random_models.py RLX [--device NAME] [--count N] [--seed N] [--ends]
 
 A model that fails is shrunk (nodes that others do not need are dropped while it still fails) and printed with its seed.
 """
@@ -26,9 +26,10 @@ NAMES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProt
 class Model:
     """A graph under construction. Values have a dtype and a shape; their numbers stay small."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, ends=False):
         self.rng = np.random.default_rng(seed)
         self.nodes, self.inputs, self.initializers, self.values = [], {}, {}, {}
+        self.ends = ends
         self.opset = int(self.rng.integers(13, 22))
         self.dynamic = bool(self.rng.random() < 0.3)  # the inputs' sizes are symbols in the file
         for _ in range(int(self.rng.integers(1, 4))):
@@ -575,8 +576,8 @@ def clip(m):
     m.node("Clip", [x, m.constant(np.float32(-0.5)), m.constant(np.float32(0.7))], [m.values[x]])
 
 
-def generate(seed):
-    m = Model(seed)
+def generate(seed, ends):
+    m = Model(seed, ends)
     for _ in range(int(m.rng.integers(2, 12))):
         f = OPS[int(m.rng.integers(0, len(OPS)))]
         if f not in (conv, pool, global_pool, resize, attention_parts, one_hot_range) and m.pick(min_rank=2) is None:
@@ -593,7 +594,8 @@ def build(m, nodes):
     inputs = [helper.make_tensor_value_info(k, NAMES[v.dtype], [f"{k}_{i}" for i in range(v.ndim)] if m.dynamic else v.shape)
               for k, v in m.inputs.items() if k in used]
     initializers = [numpy_helper.from_array(v, k) for k, v in m.initializers.items() if k in used]
-    outputs = [helper.make_tensor_value_info(o, NAMES[m.values[o][0]], None) for n in nodes for o in n.output if o in m.values]
+    outputs = [helper.make_tensor_value_info(o, NAMES[m.values[o][0]], None)
+               for n in nodes for o in n.output if o in m.values and not (m.ends and o in used)]
     graph = helper.make_graph(nodes, "random", inputs, outputs, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", m.opset)], ir_version=10)
 
@@ -649,11 +651,12 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ends", action="store_true", help="outputs that no node reads alone, so that the rest is fused")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder, seed, made = pathlib.Path(temporary), args.seed, 0
         while made < args.count:
-            m = generate(seed)
+            m = generate(seed, args.ends)
             made += m.nodes != [] and write_case(folder / f"seed_{seed}", m, m.nodes)
             seed += 1
             if seed - args.seed > 2 * args.count + 100:
@@ -662,7 +665,7 @@ def main():
     print(f"{report['passed']} of {args.count} random models agree with onnxruntime (seeds {args.seed} to {seed - 1})")
     failed = [c for c in report["cases"] if c["result"] != "passed"]
     for case in failed[:5]:
-        m = generate(int(case["name"].removeprefix("seed_")))
+        m = generate(int(case["name"].removeprefix("seed_")), args.ends)
         nodes = shrink(args.rlx, args.device, m)
         print(f"\n{case['name']}: {case['why']}\nshrunk to:\n{onnx.printer.to_text(build(m, nodes))}")
     if failed:

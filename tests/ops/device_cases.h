@@ -29,9 +29,6 @@ std::vector<std::unique_ptr<OpCase>> small_cases(const OpDef& op);
 // second to compile a kernel, and none where there is no adapter.
 double share_on_gpu(size_t cases);
 
-// For what such a test chooses at random: other choices with --gtest_random_seed=N.
-uint64_t case_seed();
-
 // Compares every case of an op on the cpu device with the oracle (main.cpp).
 void compare_cpu_cases(const OpDef& op);
 

@@ -135,8 +135,6 @@ double share_on_gpu(size_t cases) {
   return 0;
 }
 
-uint64_t case_seed() { return static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)) + 1; }
-
 // On another device and on the oracle (spec 30, 23).
 static void compare(const OpCase& c, const CompileOptions& options, uint64_t params) {
   SCOPED_TRACE(str(options.threads, " threads", params == 0 ? "" : ", operands are weights"));

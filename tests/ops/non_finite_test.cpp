@@ -98,7 +98,7 @@ class NonFiniteTest : public testing::Test {
   }
 
   const OpDef& op_;
-  Rng rng_{case_seed()};
+  Rng rng_{first_seed()};  // RLX_SEED=N: other choices
 };
 
 }  // namespace

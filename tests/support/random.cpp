@@ -60,10 +60,14 @@ std::vector<int64_t> Rng::shape(const ShapeOptions& options) {
   return sizes;
 }
 
-void for_random(int count, const std::function<void(Rng&)>& body) {
+uint64_t first_seed() {
   const char* only = std::getenv("RLX_SEED");
-  const uint64_t first = only ? std::strtoull(only, nullptr, 10) : 1;
-  for (uint64_t seed = first; seed < first + (only ? 1 : static_cast<uint64_t>(count)); ++seed) {
+  return only ? std::strtoull(only, nullptr, 10) : 1;
+}
+
+void for_random(int count, const std::function<void(Rng&)>& body) {
+  const uint64_t first = first_seed(), last = std::getenv("RLX_SEED") ? first : static_cast<uint64_t>(count);
+  for (uint64_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("repeat with RLX_SEED=" + std::to_string(seed));
     Rng rng(seed);
     body(rng);

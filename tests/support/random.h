@@ -32,6 +32,9 @@ class Rng {
   uint64_t state_;
 };
 
+// What RLX_SEED says, or 1.
+uint64_t first_seed();
+
 // Calls `body` with `count` seeds; a failure names the seed that repeats it (RLX_SEED=… runs that one alone).
 void for_random(int count, const std::function<void(Rng&)>& body);
 
