@@ -5,6 +5,7 @@
 
 #include "backends/reference/kernels/kernels.h"
 #include "backends/reference/kernels/window.h"
+#include "rlx/ops/conv_backward.h"
 
 namespace rlx::reference {
 
@@ -35,8 +36,10 @@ void conv(const Call& call) {
     }
 }
 
-void conv_transpose(const Call& call) {
-  const auto& attrs = call.attrs<ops::ConvTransposeAttrs>();
+// Every element of x adds its window, times w, to y.
+template <class Attrs>
+static void transposed(const Call& call) {
+  const auto& attrs = call.attrs<Attrs>();
   const WindowWalk walk(ops::window_of(attrs), call.output(0).sizes, call.input(0).sizes);
   const int64_t batch = call.output(0).dim(0), cout = call.output(0).dim(1), cin = call.input(0).dim(1);
   const int64_t cin_group = cin / attrs.groups, cout_group = cout / attrs.groups;
@@ -57,6 +60,11 @@ void conv_transpose(const Call& call) {
       for (int64_t i = 0; i < plane; ++i) y.set((n * cout + co) * plane + i, sums[static_cast<size_t>(i)]);
     }
 }
+
+void conv_transpose(const Call& call) { transposed<ops::ConvTransposeAttrs>(call); }
+
+// The gradient of what windows were taken from: operands are that of the windows, and w.
+void conv2d_backward_input(const Call& call) { transposed<ops::Conv2dBackwardInputAttrs>(call); }
 
 void im2col(const Call& call) {
   const View &x = call.input(0), &y = call.output(0);

@@ -7,29 +7,6 @@
 
 namespace rlx::reference {
 
-void conv2d_backward_input(const Call& call) {
-  const auto& attrs = call.attrs<ops::Conv2dBackwardInputAttrs>();
-  const WindowWalk walk(ops::window_of(attrs), call.output(0).sizes, call.input(0).sizes);
-  const int64_t batch = call.output(0).dim(0), cin = call.output(0).dim(1), cout = call.input(0).dim(1);
-  const int64_t cin_group = cin / attrs.groups, cout_group = cout / attrs.groups;
-  const int64_t plane = walk.in_plane(), windows = walk.windows(), taps = walk.taps();
-  const Reader dy = call.reader(0), w = call.reader(1);
-  const Writer dx = call.writer(0);
-  std::vector<double> sums(static_cast<size_t>(plane));
-  for (int64_t n = 0; n < batch; ++n)
-    for (int64_t ci = 0; ci < cin; ++ci) {
-      std::fill(sums.begin(), sums.end(), 0.0);
-      for (int64_t i = 0; i < cout_group; ++i) {
-        const int64_t co = ci / cin_group * cout_group + i, row = (co * cin_group + ci % cin_group) * taps;
-        for (int64_t o = 0; o < windows; ++o) {
-          const double v = dy[(n * cout + co) * windows + o];
-          walk.for_each_tap(o, [&](int64_t tap, int64_t at) { sums[static_cast<size_t>(at)] += v * w[row + tap]; });
-        }
-      }
-      for (int64_t i = 0; i < plane; ++i) dx.set((n * cin + ci) * plane + i, sums[static_cast<size_t>(i)]);
-    }
-}
-
 void conv2d_backward_weight(const Call& call) {
   const auto& attrs = call.attrs<ops::Conv2dBackwardWeightAttrs>();
   const WindowWalk walk(ops::window_of(attrs), call.input(0).sizes, call.input(1).sizes);
