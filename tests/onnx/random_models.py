@@ -1,6 +1,6 @@
 """Random ONNX models beside onnxruntime. Every value of a model is an output, so that a wrong node is found at once.
 
-usage: random_models.py RLX [--device NAME] [--count N] [--seed N] [--ends]
+usage: random_models.py RLX [--device NAME] [--count N] [--seed N] [--ends] [--large]
 
 A model that fails is shrunk (nodes that others do not need are dropped while it still fails) and printed with its seed.
 """
@@ -26,8 +26,9 @@ NAMES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProt
 class Model:
     """A graph under construction. Values have a dtype and a shape; their numbers stay small."""
 
-    def __init__(self, seed, ends=False):
+    def __init__(self, seed, ends=False, large=False):
         self.rng = np.random.default_rng(seed)
+        self.large = large
         self.nodes, self.inputs, self.initializers, self.values = [], {}, {}, {}
         self.ends = ends
         self.opset = int(self.rng.integers(13, 22))
@@ -37,8 +38,15 @@ class Model:
             dtype = self.rng.choice([np.float32, np.float32, np.float32, np.int64, np.int32])
             self.add_input(self.numbers(shape, dtype))
 
+    def size(self, high=5):
+        """Of a dimension; in large models many are those that kernels have tiles for."""
+        if self.large and self.rng.random() < 0.5:
+            return int(self.rng.integers(8, 100))
+        return int(self.rng.integers(1, high + 1))
+
     def shape(self, low=1, high=4):
-        return tuple(int(d) for d in self.rng.integers(1, 6, int(self.rng.integers(low, high + 1))))
+        shape = tuple(self.size() for _ in range(int(self.rng.integers(low, high + 1))))
+        return shape if np.prod(shape) < 100_000 else self.shape(low, high)
 
     def numbers(self, shape, dtype):
         if np.dtype(dtype) == bool:
@@ -180,7 +188,7 @@ def cast(m):
 def matmul(m):
     x = m.pick(min_rank=1)
     shape = m.shape_of(x)
-    n = int(m.rng.integers(1, 7))
+    n = m.size(6)
     batch = shape[:-2] if m.rng.random() < 0.3 else ()
     w = m.operand((*batch, shape[-1], n), np.float32)
     (y,) = m.node("MatMul", [x, w], [(np.float32, (*shape[:-1], n) if len(shape) > 1 or not batch else (*batch, n))])
@@ -197,7 +205,7 @@ def gemm(m):
     a, b = m.shape_of(x)
     trans_a, trans_b = int(m.rng.integers(0, 2)), int(m.rng.integers(0, 2))
     k, rows = (a, b) if trans_a else (b, a)
-    n = int(m.rng.integers(1, 7))
+    n = m.size(6)
     w = m.operand((n, k) if trans_b else (k, n), np.float32)
     bias = [m.operand((n,), np.float32)] if m.rng.random() < 0.7 else []
     (y,) = m.node("Gemm", [x, w, *bias], [(np.float32, (rows, n))], transA=trans_a, transB=trans_b, alpha=0.5, beta=2.0)
@@ -347,7 +355,7 @@ def pad(m):
 def expand_tile(m):
     x = m.pick((np.float32, np.int64), 1)
     dtype, shape = m.values[x]
-    if int(np.prod(shape)) > 500:
+    if int(np.prod(shape)) > (50_000 if m.large else 500):
         return
     if m.rng.random() < 0.5:
         target = [int(m.rng.integers(1, 4)) if s == 1 else s for s in shape]
@@ -453,7 +461,8 @@ def gelu_parts(m):
 
 @op
 def attention_parts(m):
-    b, h, s, d, k = (int(v) for v in m.rng.integers(1, 5, 5))
+    b, h = (int(v) for v in m.rng.integers(1, 5, 2))
+    s, d, k = (m.size(4) for _ in range(3))
     q = m.add_input(m.numbers((b, s, h, d), np.float32))
     key = m.add_input(m.numbers((b, k, h, d), np.float32))
     value = m.add_input(m.numbers((b, h, k, d), np.float32))
@@ -472,7 +481,8 @@ def image(m):
     found = [n for n, (d, s) in m.values.items() if d == np.float32 and len(s) in (3, 4)]
     if found and m.rng.random() < 0.7:
         return str(m.rng.choice(found))
-    return m.add_input(m.numbers((int(m.rng.integers(1, 3)), int(m.rng.integers(1, 5)), *[int(v) for v in m.rng.integers(3, 9, int(m.rng.integers(1, 3)))]), np.float32))
+    size = [int(v) for v in m.rng.integers(3, 30 if m.large else 9, int(m.rng.integers(1, 3)))]
+    return m.add_input(m.numbers((int(m.rng.integers(1, 3)), m.size(4), *size), np.float32))
 
 
 @op
@@ -483,7 +493,7 @@ def conv(m):
     stride = [int(m.rng.integers(1, 3)) for _ in size]
     pads = [int(m.rng.integers(0, k)) for k in kernel + kernel]
     groups = c if m.rng.random() < 0.3 else 1
-    out = groups * int(m.rng.integers(1, 4))
+    out = groups * m.size(3) if groups == 1 else groups * int(m.rng.integers(1, 4))
     result = [(s + pads[i] + pads[i + len(size)] - kernel[i]) // stride[i] + 1 for i, s in enumerate(size)]
     w = m.operand((out, c // groups, *kernel), np.float32)
     bias = [m.operand((out,), np.float32)] if m.rng.random() < 0.6 else []
@@ -522,7 +532,7 @@ def resize(m):
     shape = m.shape_of(x)
     factor = int(m.rng.integers(1, 4))
     result = [*shape[:2], *[s * factor for s in shape[2:]]]
-    if int(np.prod(result)) > 4000:
+    if int(np.prod(result)) > (400_000 if m.large else 4000):
         return
     scales = m.constant(np.array([1, 1] + [factor] * (len(shape) - 2), np.float32))
     mode = str(m.rng.choice(["nearest", "linear"]))
@@ -576,10 +586,15 @@ def clip(m):
     m.node("Clip", [x, m.constant(np.float32(-0.5)), m.constant(np.float32(0.7))], [m.values[x]])
 
 
-def generate(seed, ends):
-    m = Model(seed, ends)
+# Where numbers that are almost equal give results that are not: with thousands of numbers there always are some.
+CHOOSING = {arg, cast, compare_where, quantize, top_k}
+
+
+def generate(seed, args):
+    m = Model(seed, args.ends, args.large)
+    ops = [f for f in OPS if not (args.large and f in CHOOSING)]
     for _ in range(int(m.rng.integers(2, 12))):
-        f = OPS[int(m.rng.integers(0, len(OPS)))]
+        f = ops[int(m.rng.integers(0, len(ops)))]
         if f not in (conv, pool, global_pool, resize, attention_parts, one_hot_range) and m.pick(min_rank=2) is None:
             m.add_input(m.numbers(m.shape(2, 4), np.float32))
         f(m)
@@ -622,15 +637,15 @@ def write_case(folder, m, nodes):
     return True
 
 
-def run(rlx, folder, device):
-    command = [rlx, "test-onnx", str(folder), "--json", "--device", device, "--atol", "1e-4"]
+def run(args, folder):
+    command = [args.rlx, "test-onnx", str(folder), "--json", "--device", args.device, "--atol", "1e-3" if args.large else "1e-4"]
     result = subprocess.run(command, capture_output=True, text=True)
     if not result.stdout:
         sys.exit(f"{' '.join(command)} failed: {result.stderr}")
     return json.loads(result.stdout)
 
 
-def shrink(rlx, device, m):
+def shrink(args, m):
     """The fewest nodes that still fail, found by leaving out one after the other."""
     nodes = list(m.nodes)
     for candidate in reversed(m.nodes):
@@ -640,7 +655,7 @@ def shrink(rlx, device, m):
         if not rest or not reads <= made:
             continue
         with tempfile.TemporaryDirectory() as temporary:
-            if write_case(pathlib.Path(temporary) / "case", m, rest) and run(rlx, temporary, device)["failed"]:
+            if write_case(pathlib.Path(temporary) / "case", m, rest) and run(args, temporary)["failed"]:
                 nodes = rest
     return nodes
 
@@ -652,21 +667,22 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ends", action="store_true", help="outputs that no node reads alone, so that the rest is fused")
+    parser.add_argument("--large", action="store_true", help="dimensions of up to 100")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder, seed, made = pathlib.Path(temporary), args.seed, 0
         while made < args.count:
-            m = generate(seed, args.ends)
+            m = generate(seed, args)
             made += m.nodes != [] and write_case(folder / f"seed_{seed}", m, m.nodes)
             seed += 1
             if seed - args.seed > 2 * args.count + 100:
                 sys.exit(f"onnxruntime takes only {made} of {seed - args.seed} models: the generator is wrong.")
-        report = run(args.rlx, folder, args.device)
+        report = run(args, folder)
     print(f"{report['passed']} of {args.count} random models agree with onnxruntime (seeds {args.seed} to {seed - 1})")
     failed = [c for c in report["cases"] if c["result"] != "passed"]
     for case in failed[:5]:
-        m = generate(int(case["name"].removeprefix("seed_")), args.ends)
-        nodes = shrink(args.rlx, args.device, m)
+        m = generate(int(case["name"].removeprefix("seed_")), args)
+        nodes = shrink(args, m)
         print(f"\n{case['name']}: {case['why']}\nshrunk to:\n{onnx.printer.to_text(build(m, nodes))}")
     if failed:
         sys.exit(f"{len(failed)} models fail: {' '.join(c['name'] for c in failed[:50])}")
