@@ -1,4 +1,4 @@
-"""Random ONNX models beside onnxruntime. Every value of a model is an output, so that a wrong node is found at once.
+"""Random ONNX models beside onnxruntime. Every value is an output, so that a wrong node is found at once; or not, with --ends.
 
 usage: random_models.py RLX [--device NAME] [--count N] [--seed N] [--ends] [--large]
 
