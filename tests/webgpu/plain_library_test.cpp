@@ -82,6 +82,41 @@ TEST_F(PlainLibrary, AFullMemoryIsAnErrorAndLeavesTheDeviceAsItWas) {
   expect_as_oracle(m.g, {.tolerance = kTranscendental, .options = plain()});
 }
 
+// Whose call failed gets the error, nobody else.
+TEST_F(PlainLibrary, AFullMemoryIsAnErrorOfTheThreadThatFoundIt) {
+  Maker large, small;
+  large.out(ops::tanh(large.in({300, 300})));
+  small.out(ops::tanh(small.in({3})));
+  Executable exe = compile(small.g, plain());
+  const NamedTensors in = {{"x0", Tensor(DType::F32, {3})}};
+  exe.run(in);
+  set_faults({.full_from_bytes = 100000});
+  std::atomic<bool> done = false;
+  constexpr int kTries = 4000;
+  int failed = 0;
+  std::thread other([&] {
+    for (int i = 0; i < kTries; ++i) try {
+        compile(large.g, plain());
+      } catch (const Error& e) {
+        failed += std::string_view(e.what()).find("making buffer 'inputs and states'") != std::string_view::npos;
+      }
+    done = true;
+  });
+  std::string wrong;
+  while (!done) {
+    try {
+      exe.run(in);
+      compile(small.g, plain()).run(in);
+    } catch (const Error& e) {
+      wrong = e.what();
+    }
+  }
+  other.join();
+  set_faults({});
+  EXPECT_EQ(failed, kTries);
+  EXPECT_EQ(wrong, "");
+}
+
 // Of a large output: the program runs without it, and with it when there is memory again.
 TEST_F(PlainLibrary, AFullMemoryInARunIsAnErrorOfThatRun) {
   Maker m;

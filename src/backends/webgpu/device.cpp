@@ -4,6 +4,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "backends/webgpu/subgroups.h"
@@ -205,19 +206,32 @@ std::vector<AdapterFacts> adapters(const WebGpuOptions& options) {
   return out;
 }
 
-// Callbacks record; the next check() on the caller's thread throws.
+// Callbacks record; the next check() throws, of the thread whose call it was: libraries report what is wrong with a
+// call before it returns. What comes in a thread of the library's own is told to whoever asks first.
 struct Device::Errors {
+  struct Message {
+    ErrorKind kind;
+    std::string text;
+  };
   std::mutex mutex;
-  std::string message;  // the first since the last check
-  ErrorKind kind = ErrorKind::kInternal;
+  std::map<std::thread::id, Message> messages;  // the first of each since its last check
   std::atomic<bool> lost = false, any = false;
 
-  void add(ErrorKind k, std::string m) {
+  static bool& this_thread_checks() {
+    thread_local bool checks = false;
+    return checks;
+  }
+  void add(ErrorKind kind, std::string text) {
+    if (lost && kind != ErrorKind::kUnavailable) return;  // what follows the loss of a device tells nothing more
     const std::lock_guard lock(mutex);
-    if (!message.empty()) return;
-    kind = k;
-    message = std::move(m);
+    messages.try_emplace(this_thread_checks() ? std::this_thread::get_id() : std::thread::id(),
+                         Message{kind, std::move(text)});
     any = true;
+  }
+  // The one for this thread, which is still there afterwards.
+  auto find() {
+    const auto own = messages.find(std::this_thread::get_id());
+    return own != messages.end() ? own : messages.find(std::thread::id());
   }
 };
 
@@ -326,22 +340,27 @@ void Device::destroy() {
   errors_->add(ErrorKind::kUnavailable, "The GPU device is lost: it was destroyed.");
 }
 
-bool Device::has_error() const { return errors_->any || errors_->lost; }
+bool Device::has_error() const {
+  Errors::this_thread_checks() = true;
+  if (errors_->lost) return true;
+  if (!errors_->any) return false;
+  const std::lock_guard lock(errors_->mutex);
+  return errors_->find() != errors_->messages.end();
+}
 
 void Device::check(std::string_view doing) {
   if (!has_error()) return;
-  std::string message;
-  ErrorKind kind;
+  Errors::Message message = {ErrorKind::kUnavailable, "The GPU device is lost."};
   {
     const std::lock_guard lock(errors_->mutex);
-    if (errors_->message.empty() && !errors_->lost) return;
-    // What follows the loss of a device is not worth telling.
-    message =
-        errors_->lost && errors_->message.empty() ? "The GPU device is lost." : std::exchange(errors_->message, "");
-    kind = errors_->lost ? ErrorKind::kUnavailable : errors_->kind;
-    errors_->any = false;
+    if (const auto found = errors_->find(); found != errors_->messages.end()) {
+      message = std::move(found->second);
+      errors_->messages.erase(found);
+      errors_->any = !errors_->messages.empty();
+    }
+    if (errors_->lost) message.kind = ErrorKind::kUnavailable;
   }
-  Error error(kind, message);
+  Error error(message.kind, message.text);
   error.add_context(std::string(doing));
   throw error;
 }
@@ -375,6 +394,8 @@ const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
     slot = s;
   }
   std::call_once(slot->once, [&] {
+    const auto compiling = [&] { return str("compiling kernel '", source.label, "'"); };
+    if (has_error()) check(compiling());
     const bool directive = facts_.features.subgroups_feature == WGPUFeatureName_Subgroups &&
                            source.wgsl.find("subgroup") != source.wgsl.npos;
     const std::string code = directive ? "enable subgroups;\n" + source.wgsl : source.wgsl;
@@ -388,7 +409,7 @@ const Pipeline& Device::pipeline(const PipelineSource& source, bool checks) {
                                         ? api_.DeviceCreateShaderModuleTrusted(device_.get(), &module_descriptor,
                                                                                WGPUShaderRuntimeChecks_None)
                                         : api_.DeviceCreateShaderModule(device_.get(), &module_descriptor));
-    check(str("compiling kernel '", source.label, "'"));
+    if (has_error()) check(compiling());
 
     std::vector<WGPUBindGroupLayoutEntry> entries;
     for (const auto& b : source.bindings) {

@@ -99,8 +99,8 @@ class Device {
   // Made once per source; safe from several threads.
   const Pipeline& pipeline(const PipelineSource& source, bool checks);
 
-  // Throws what the library has reported since the last call: a validation error, a full memory, a lost device.
-  // `doing` is the context of the error.
+  // Throws what the library has reported of this thread's calls since the last check: a validation error, a full
+  // memory; or a lost device. `doing` is the context of the error.
   void check(std::string_view doing);
   bool has_error() const;  // would check() throw?
   bool lost() const;
