@@ -1,7 +1,8 @@
 // Threads that compile and run on one device at the same time, each with executables of its own.
-#include <algorithm>
+#include <barrier>
 #include <thread>
 
+#include "backends/webgpu/device.h"
 #include "rlx/ops.h"
 #include "support/random_graph.h"
 #include "webgpu_test.h"
@@ -77,6 +78,40 @@ TEST_F(ThreadsOnWebGpu, ClonesRunAtTheSameTime) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(same, std::vector<int>(kClones, 50));
+}
+
+// Between two runs: inside a call wgpu-native ends the process.
+TEST_F(ThreadsOnWebGpu, ALostDeviceIsAnErrorInEveryThread) {
+  Graph g;
+  const Value x = g.input("x", {{300, 20}, DType::F32});
+  g.output(ops::softmax(ops::tanh(x)), "y");
+  const NamedTensors inputs = {{"x", Rng(1).tensor({300, 20})}};
+  const Tensor expected = compile(g, webgpu_options()).run(inputs).at("y");
+  constexpr size_t kThreads = 4;
+  std::vector<std::string> errors(kThreads);
+  std::vector<ErrorKind> kinds(kThreads, ErrorKind::kInternal);
+  std::vector<int> same(kThreads, 0);
+  std::barrier lose(kThreads, []() noexcept { webgpu::Device::open(webgpu_options().webgpu)->destroy(); });
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      Executable exe = compile(g, webgpu_options());
+      same[t] += exe.run(inputs).at("y") == expected;
+      lose.arrive_and_wait();
+      try {
+        exe.run(inputs);
+      } catch (const Error& e) {
+        errors[t] = e.what();
+        kinds[t] = e.kind();
+      }
+      same[t] += compile(g, webgpu_options()).run(inputs).at("y") == expected;  // on a new one
+    });
+  for (std::thread& t : threads) t.join();
+  for (size_t t = 0; t < kThreads; ++t) {
+    EXPECT_EQ(kinds[t], ErrorKind::kUnavailable) << errors[t];
+    EXPECT_NE(errors[t].find("The GPU device is lost"), std::string::npos) << errors[t];
+  }
+  EXPECT_EQ(same, std::vector<int>(kThreads, 2));
 }
 
 }  // namespace rlx::test
