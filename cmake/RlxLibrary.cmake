@@ -34,14 +34,24 @@ endfunction()
 # Tests spend their time in the library: optimising their own code only doubles the time to compile it.
 set(RLX_TEST_FLAGS -O1 -g1)
 
-# rlx_test(NAME name SOURCES a.cpp … [ARGS …]): a GoogleTest program that ctest runs.
+# rlx_test(NAME name SOURCES a.cpp … [ARGS …] [SHARDS n]): a GoogleTest program that ctest runs; with SHARDS as the tests
+# name_1 to name_n, each of which runs a part of it.
 function(rlx_test)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;SHARDS" "SOURCES;ARGS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   rlx_compile_options(${ARG_NAME})
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE rlx rlx_test_support)
   target_compile_options(${ARG_NAME} PRIVATE ${RLX_TEST_FLAGS})
   target_precompile_headers(${ARG_NAME} REUSE_FROM rlx_test_support)
-  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
+  if(NOT ARG_SHARDS)
+    add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
+    return()
+  endif()
+  foreach(i RANGE 1 ${ARG_SHARDS})
+    math(EXPR index "${i} - 1")
+    add_test(NAME ${ARG_NAME}_${i} COMMAND ${ARG_NAME} ${ARG_ARGS})
+    set_tests_properties(${ARG_NAME}_${i} PROPERTIES
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
