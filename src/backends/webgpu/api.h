@@ -18,7 +18,6 @@ namespace rlx::webgpu {
   X(AdapterRequestDevice)                 \
   X(BindGroupLayoutRelease)               \
   X(BindGroupRelease)                     \
-  X(BufferDestroy)                        \
   X(BufferGetConstMappedRange)            \
   X(BufferMapAsync)                       \
   X(BufferRelease)                        \
@@ -46,11 +45,8 @@ namespace rlx::webgpu {
   X(DeviceCreateShaderModule)             \
   X(DeviceDestroy)                        \
   X(DeviceGetQueue)                       \
-  X(DevicePopErrorScope)                  \
-  X(DevicePushErrorScope)                 \
   X(DeviceRelease)                        \
   X(InstanceProcessEvents)                \
-  X(InstanceRelease)                      \
   X(InstanceRequestAdapter)               \
   X(PipelineLayoutRelease)                \
   X(QuerySetRelease)                      \

@@ -38,6 +38,18 @@ WGPUInstance instance_of(const Api& api) {
   return instance;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!space)
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  }
+  return out;
+}
+
 struct FeatureName {
   uint32_t id;
   std::string_view name;
@@ -206,32 +218,50 @@ std::vector<AdapterFacts> adapters(const WebGpuOptions& options) {
   return out;
 }
 
+constexpr WGPUBufferDescriptor kSmallBuffer = {
+    .nextInChain = nullptr, .label = {}, .usage = WGPUBufferUsage_CopyDst, .size = 16, .mappedAtCreation = 0};
+
 // Callbacks record; the next check() throws, of the thread whose call it was: libraries report what is wrong with a
 // call before it returns. What comes in a thread of the library's own is told to whoever asks first.
 struct Device::Errors {
   struct Message {
-    ErrorKind kind;
+    ErrorKind kind = ErrorKind::kInternal;
     std::string text;
   };
   std::mutex mutex;
   std::map<std::thread::id, Message> messages;  // the first of each since its last check
+  std::string why_lost;
   std::atomic<bool> lost = false, any = false;
 
   static bool& this_thread_checks() {
     thread_local bool checks = false;
     return checks;
   }
+  void lose(std::string_view why) {
+    const std::lock_guard lock(mutex);
+    if (!lost) why_lost = why.empty() ? "The GPU device is lost." : str("The GPU device is lost: ", why);
+    lost = true;
+  }
   void add(ErrorKind kind, std::string text) {
-    if (lost && kind != ErrorKind::kUnavailable) return;  // what follows the loss of a device tells nothing more
     const std::lock_guard lock(mutex);
     messages.try_emplace(this_thread_checks() ? std::this_thread::get_id() : std::thread::id(),
                          Message{kind, std::move(text)});
     any = true;
   }
   // The one for this thread, which is still there afterwards.
-  auto find() {
+  std::map<std::thread::id, Message>::iterator find() {
     const auto own = messages.find(std::this_thread::get_id());
     return own != messages.end() ? own : messages.find(std::thread::id());
+  }
+  // The same, which is gone then.
+  Message take() {
+    const std::lock_guard lock(mutex);
+    const auto found = find();
+    if (found == messages.end()) return {};
+    Message message = std::move(found->second);
+    messages.erase(found);
+    any = !messages.empty();
+    return message;
   }
 };
 
@@ -252,8 +282,9 @@ std::shared_ptr<Device> Device::open(const WebGpuOptions& options) {
   const size_t index = choose_adapter(facts, options.adapter);
   std::shared_ptr<Device>& device = (*open_devices)[{&api, index}];
   if (!device || device->lost()) {
-    device.reset(new Device(api, found[index].handle.get(), facts[index]));
-    device->check_features();
+    std::shared_ptr<Device> fresh(new Device(api, found[index].handle.get(), facts[index]));
+    fresh->check_features();
+    device = std::move(fresh);
   }
   return device;
 }
@@ -287,18 +318,20 @@ Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
   descriptor.requiredLimits = &limits;
   descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
   descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason, WGPUStringView message,
-                                                  void* to, void*) {
-    auto& errors = *static_cast<Errors*>(to);
-    errors.lost = true;
-    errors.add(ErrorKind::kUnavailable, str("The GPU device is lost: ", text(message)));
-  };
+                                                  void* to, void*) { static_cast<Errors*>(to)->lose(text(message)); };
   descriptor.deviceLostCallbackInfo.userdata1 = errors_.get();
   descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type, WGPUStringView message,
                                                        void* to, void*) {
-    static_cast<Errors*>(to)->add(
-        type == WGPUErrorType_OutOfMemory ? ErrorKind::kMemory : ErrorKind::kInternal,
-        str(type == WGPUErrorType_OutOfMemory ? "The GPU's memory is full: " : "WebGPU reports an error: ",
-            text(message)));
+    auto& errors = *static_cast<Errors*>(to);
+    const std::string why = text(message);
+    if (why.find("Parent device is lost") != why.npos) {  // wgpu-native 29 does not tell the callback above
+      errors.lose("");
+      return;
+    }
+    if (type == WGPUErrorType_OutOfMemory || why.find("Not enough memory left") != why.npos)
+      errors.add(ErrorKind::kMemory, "The GPU's memory is full.");
+    else
+      errors.add(ErrorKind::kInternal, str("WebGPU reports an error: ", why));
   };
   descriptor.uncapturedErrorCallbackInfo.userdata1 = errors_.get();
 
@@ -319,7 +352,7 @@ Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
   api_.AdapterRequestDevice(adapter, &descriptor, callback);
   while (!answer.done) api_.InstanceProcessEvents(instance_of(api_));
   if (answer.device == nullptr)
-    fail(ErrorKind::kUnavailable, str("Adapter '", facts_.name, "' gives no device: ", answer.message));
+    fail(ErrorKind::kUnavailable, str("Adapter '", facts_.name, "' gives no device: ", one_line(answer.message)));
   device_ = DeviceHandle(api_, answer.device);
   queue_ = Queue(api_, api_.DeviceGetQueue(answer.device));
   if (facts_.features.timestamps && api_.QueueGetTimestampPeriod)
@@ -328,16 +361,18 @@ Device::Device(const Api& api, WGPUAdapter adapter, AdapterFacts facts)
 
 Device::~Device() {
   pipelines_.clear();
-  queue_ = {};
-  device_ = {};
+  if (!lost()) return;
+  // wgpu-native would wait for it, and end the process when that fails.
+  queue_.leave();
+  device_.leave();
+  errors_.release();  // what the device's callbacks write into
 }
 
 bool Device::lost() const { return errors_->lost; }
 
 void Device::destroy() {
   api_.DeviceDestroy(device_.get());
-  errors_->lost = true;
-  errors_->add(ErrorKind::kUnavailable, "The GPU device is lost: it was destroyed.");
+  errors_->lose("it was destroyed.");
 }
 
 bool Device::has_error() const {
@@ -350,15 +385,15 @@ bool Device::has_error() const {
 
 void Device::check(std::string_view doing) {
   if (!has_error()) return;
-  Errors::Message message = {ErrorKind::kUnavailable, "The GPU device is lost."};
-  {
-    const std::lock_guard lock(errors_->mutex);
-    if (const auto found = errors_->find(); found != errors_->messages.end()) {
-      message = std::move(found->second);
-      errors_->messages.erase(found);
-      errors_->any = !errors_->messages.empty();
-    }
-    if (errors_->lost) message.kind = ErrorKind::kUnavailable;
+  Errors::Message message = errors_->take();
+  if (message.kind == ErrorKind::kMemory) {
+    // wgpu-native has lost the device if the memory was for anything but a buffer, and says so at the next call.
+    const Buffer buffer(api_, api_.DeviceCreateBuffer(device_.get(), &kSmallBuffer));
+    errors_->take();
+  } else if (errors_->lost) {
+    message = {ErrorKind::kUnavailable, errors_->why_lost};
+  } else if (message.text.empty()) {
+    return;  // another thread was faster
   }
   Error error(message.kind, message.text);
   error.add_context(std::string(doing));

@@ -22,6 +22,7 @@ class Handle {
     if (raw_) (api_->*Release)(raw_);
   }
   T get() const { return raw_; }
+  void leave() { raw_ = nullptr; }  // to nobody: it is never released
   explicit operator bool() const { return raw_ != nullptr; }
 
  private:
