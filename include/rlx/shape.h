@@ -155,6 +155,8 @@ class SymbolTable {
   // The binding with the values of derived symbols added. Throws on a negative size, an overflow or a broken
   // constraint.
   DimBinding complete(const DimBinding& binding) const;
+  // Is a size that broadcasting wants to be 1 or n the same of both in this? They are complete.
+  bool broadcast_alike(const DimBinding& a, const DimBinding& b) const;
 
   bool operator==(const SymbolTable&) const = default;
 

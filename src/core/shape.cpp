@@ -278,6 +278,13 @@ DimBinding SymbolTable::complete(const DimBinding& binding) const {
   return out;
 }
 
+bool SymbolTable::broadcast_alike(const DimBinding& a, const DimBinding& b) const {
+  return std::ranges::all_of(constraints_, [&](const auto& constraint) {
+    const Dim& dim = constraint.dim;
+    return dim.bind(a).is(1) == dim.bind(b).is(1);
+  });
+}
+
 Dim broadcast_dim(const Dim& a, const Dim& b, SymbolTable& symbols) {
   if (a == b || b.is(1)) return a;
   if (a.is(1)) return b;

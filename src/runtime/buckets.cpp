@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/host/box_copy.h"
 #include "rlx/ops/leaves.h"
 #include "runtime/device_program.h"
+#include "runtime/resized.h"
 
 namespace rlx {
 
@@ -39,17 +39,6 @@ struct BucketedExecutable::Impl {
     Executable made = compile(graph, bound);
     for (const auto& [name, value] : params) made.set_param(name, value);
     return by_upper.emplace(bucket.upper, std::move(made)).first->second;
-  }
-
-  // The first rows of every axis; the others are zero.
-  static Tensor resized(const Tensor& from, const std::vector<int64_t>& sizes) {
-    if (from.sizes() == sizes) return from;
-    Tensor to(from.dtype(), sizes);
-    std::vector<int64_t> box;
-    for (size_t i = 0; i < sizes.size(); ++i) box.push_back(std::min(sizes[i], from.sizes()[i]));
-    if (std::find(box.begin(), box.end(), 0) == box.end())
-      host::box_copy(box, from.bytes().data(), from.sizes(), to.mutable_bytes().data(), sizes, size_of(from.dtype()));
-    return to;
   }
 
   static const Port& find(const std::vector<Port>& ports, const std::string& name) {
@@ -104,11 +93,11 @@ NamedTensors BucketedExecutable::run(const NamedTensors& inputs) {
   const DimBinding at_upper = impl_->graph.symbols().complete(binding);
   NamedTensors padded;
   for (const auto& [name, tensor] : inputs)
-    padded[name] = Impl::resized(tensor, Impl::find(impl_->manifest.inputs, name).type.shape.bind(at_upper).sizes());
+    padded[name] = resized(tensor, Impl::find(impl_->manifest.inputs, name).type.shape.bind(at_upper).sizes());
   exe.set_active_extent(*actual, bucket->upper);
   NamedTensors out = exe.run(padded);
   for (const Port& p : impl_->manifest.outputs)
-    out[p.name] = Impl::resized(out.at(p.name), p.type.shape.bind(at_actual).sizes());
+    out[p.name] = resized(out.at(p.name), p.type.shape.bind(at_actual).sizes());
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "rlx/ops/leaves.h"
 #include "runtime/device_program.h"
 #include "runtime/inspect.h"
+#include "runtime/resized.h"
 #include "runtime/trace_file.h"
 
 namespace rlx {
@@ -245,6 +246,21 @@ struct Executable::Impl {
     use_program_for(sizes);
   }
 
+  // All sizes of the rows in use. Nullopt where so few do not go with the other sizes: a state of `upper` rows is added
+  // to them.
+  std::optional<DimBinding> active_sizes() const {
+    const SymbolTable& symbols = graph->symbols();
+    DimBinding active = *binding;
+    active.set(bucket_symbol(), extent->actual);
+    try {
+      active = symbols.complete(active);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    if (!symbols.broadcast_alike(symbols.complete(*binding), active)) return std::nullopt;
+    return active;
+  }
+
   void apply_extent() {
     extent_honoured = true;
     extent_stale = false;
@@ -262,9 +278,8 @@ struct Executable::Impl {
     }
     require(compiled && *compiled == extent->upper, "The active extent's upper size (", extent->upper,
             ") is not the size of ?", symbol, " the executable is compiled for (", compiled.value_or(0), ").");
-    DimBinding active = *binding;
-    active.set(symbol, extent->actual);
-    extent_honoured = program->set_active_sizes(graph->symbols().complete(active));
+    const std::optional<DimBinding> active = active_sizes();
+    extent_honoured = program->set_active_sizes(active) && active;
   }
 
   // A declared type with the sizes that are known by now.
@@ -282,13 +297,22 @@ struct Executable::Impl {
     require(missing.empty(), "Params are not set: ", missing, ".");
   }
 
+  // Is the input's value what a feed left in the program in use?
+  bool has_fed_value(size_t input) const { return program && stats.runs > 0 && input_set[input] && is_fed(input); }
+
   void pull_fed_handles() {
     for (const auto& [output, input] : feeds)
-      if (stats.runs > 0 && input_set[input]) handles[input] = program->read_input(input);
+      if (has_fed_value(input)) handles[input] = program->read_input(input);
   }
 
   bool is_fed(size_t input) const {
     return std::any_of(feeds.begin(), feeds.end(), [&](const auto& f) { return f.second == input; });
+  }
+
+  // Of what supplies the input: the caller, a feed after an earlier run, or a handle.
+  const std::vector<int64_t>& sizes_of(size_t input, std::span<const Tensor* const> given) const {
+    if (given[input]) return given[input]->sizes();
+    return has_fed_value(input) ? input_sizes[input] : handles[input]->sizes();
   }
 
   // Compiles when the sizes are new; nothing is allocated when they are the ones of the last run.
@@ -298,7 +322,7 @@ struct Executable::Impl {
     for (size_t i = 0; i < given.size(); ++i) {
       const Tensor* t = given[i] ? given[i] : handles[i] ? &*handles[i] : nullptr;
       if (t == nullptr) continue;
-      if (same && t->sizes() != input_sizes[i]) same = false;
+      if (same && sizes_of(i, given) != input_sizes[i]) same = false;
       if (t->dtype() != manifest.inputs[i].type.dtype)
         check_type(*t, manifest.inputs[i].type, "Input", manifest.inputs[i].name);
     }
@@ -309,8 +333,7 @@ struct Executable::Impl {
     require(missing.empty(), "Inputs are not given: ", missing, ".");
     if (same) return;
     std::map<std::string, std::vector<int64_t>> sizes;
-    for (size_t i = 0; i < given.size(); ++i)
-      sizes[manifest.inputs[i].name] = given[i] ? given[i]->sizes() : handles[i]->sizes();
+    for (size_t i = 0; i < given.size(); ++i) sizes[manifest.inputs[i].name] = sizes_of(i, given);
     if (!deferred) {  // the sizes are fixed: this throws with the input's name
       for (size_t i = 0; i < given.size(); ++i)
         check_type(given[i] ? *given[i] : *handles[i], bound(manifest.inputs[i].type), "Input",
@@ -333,7 +356,7 @@ struct Executable::Impl {
       if (given[i]) {
         program->set_input(i, *given[i]);
         handle_set[i] = false;
-      } else if (!handle_set[i] && !(input_set[i] && is_fed(i))) {
+      } else if (!handle_set[i] && !has_fed_value(i)) {
         program->set_input(i, *handles[i]);  // later runs find it, or what the feed made of it, in the program
         handle_set[i] = true;
       }
@@ -347,7 +370,14 @@ struct Executable::Impl {
     if (!extent_honoured) ++stats.full_extent_runs;
   }
 
-  const Tensor& watched_value(size_t i) const { return program->output(manifest.outputs.size() + i); }
+  WatchedValue watched_value() const {
+    const bool is_cut = extent && extent->actual != extent->upper && extent_honoured && !extent_stale;
+    return [this, active = is_cut ? active_sizes() : std::nullopt,
+            ids = watched_values(optimized->graph)](size_t i) -> Tensor {
+      const Tensor& all = program->output(manifest.outputs.size() + i);
+      return active ? resized(all, optimized->graph.type(ids[i]).shape.bind(*active).sizes()) : all;
+    };
+  }
 
   void run_watched(std::vector<StepTrace>* trace) {
     std::vector<StepTrace> own;
@@ -361,7 +391,7 @@ struct Executable::Impl {
     program->run(options.trace_file.empty() && trace == &own ? nullptr : trace, nullptr);
     if (!options.trace_file.empty())
       append_trace(options.trace_file, track, options.device, begin_ns, now_ns(), std::span(*trace).subspan(before));
-    const auto value = [&](size_t i) -> const Tensor& { return watched_value(i); };
+    const WatchedValue value = watched_value();
     if (options.debug.dump_nodes) log(LogLevel::kReport, nodes_text(optimized->graph, value, options.debug));
     if (!options.debug.nan_trace || is_probe) return;
     if (const std::string text = nan_text(optimized->graph, value); !text.empty()) log(LogLevel::kReport, text);
@@ -523,7 +553,7 @@ bool Executable::has_handle(std::string_view input) const {
 Tensor Executable::read_handle(std::string_view input) const {
   const Impl::Guard guard(*impl_);
   const size_t i = find_port(impl_->manifest.inputs, input, "input");
-  if (impl_->program && impl_->is_fed(i) && impl_->input_set[i]) return impl_->program->read_input(i);
+  if (impl_->has_fed_value(i)) return impl_->program->read_input(i);
   require(impl_->handles[i].has_value(), "Input '", input, "' has no handle.");
   return impl_->handles[i]->clone();
 }
@@ -547,8 +577,14 @@ void Executable::set_active_extent(int64_t actual, int64_t upper) {
       return;
     }
   }
-  impl_->extent = extent;
-  impl_->apply_extent();
+  const auto before = std::exchange(impl_->extent, extent);
+  try {
+    impl_->apply_extent();
+  } catch (...) {
+    impl_->extent = before;
+    impl_->apply_extent();
+    throw;
+  }
 }
 
 Executable Executable::clone() const {
@@ -569,7 +605,7 @@ std::optional<NonFiniteNode> Executable::debug_first_nan_node(const NamedTensors
   std::vector<const Tensor*> given(probe->manifest.inputs.size(), nullptr);
   for (const auto& [name, tensor] : inputs) given[find_port(probe->manifest.inputs, name, "input")] = &tensor;
   probe->run(given);
-  return first_non_finite(probe->optimized->graph, [&](size_t i) -> const Tensor& { return probe->watched_value(i); });
+  return first_non_finite(probe->optimized->graph, probe->watched_value());
 }
 
 PlanInfo Executable::plan() const {

@@ -54,7 +54,7 @@ std::optional<NonFiniteNode> first_non_finite(const Graph& graph, const WatchedV
   NonFiniteNode found;
   bool any = false;
   for_watched(graph, [&](const Node& node, const Result& r, size_t index) {
-    const Tensor& t = value(index);
+    const Tensor t = value(index);
     const int64_t at = first_bad(t);
     if (at < 0) {
       if (!is_float(t.dtype()) || t.num_elements() == 0) return true;
@@ -82,7 +82,7 @@ std::string nan_text(const Graph& graph, const WatchedValue& value) {
   std::string out;
   int64_t named = 0;
   for_watched(graph, [&](const Node& node, const Result& r, size_t index) {
-    const Tensor& t = value(index);
+    const Tensor t = value(index);
     const int64_t at = first_bad(t);
     if (at < 0) return true;
     int64_t count = 0;
@@ -101,7 +101,7 @@ std::string nodes_text(const Graph& graph, const WatchedValue& value, const Debu
   std::vector<std::vector<std::string>> rows = {{"node", "op", "type", "largest", "not zero"}};
   if (options.dump_flat >= 0) rows[0].push_back(str("[", options.dump_flat, "]"));
   for_watched(graph, [&](const Node& node, const Result& r, size_t index) {
-    const Tensor& t = value(index);
+    const Tensor t = value(index);
     double largest = 0;
     int64_t non_zero = 0;
     for (int64_t i = 0; i < t.num_elements(); ++i) {

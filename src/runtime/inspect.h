@@ -16,8 +16,8 @@ std::vector<ValueId> watched_values(const Graph& graph);
 // The graph with these values as outputs behind its own.
 Graph with_watched_outputs(const Graph& graph);
 
-// The watched values of a run, by their place in watched_values().
-using WatchedValue = std::function<const Tensor&(size_t)>;
+// The watched values of a run, by their place in watched_values(); of an active extent, the rows in use.
+using WatchedValue = std::function<Tensor(size_t)>;
 
 std::optional<NonFiniteNode> first_non_finite(const Graph& graph, const WatchedValue& value);
 // The first nodes that hold NaN or an infinity, with the elements around; empty when none does.

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -159,6 +161,30 @@ TEST(Executable, HandlesSupplyInputsAndFeedsReplaceThem) {
   EXPECT_EQ(exe.run({{"x", one}}).at("next"), Tensor::f32({2}, {102, 202}));
 }
 
+TEST(Executable, AFedInputHasTheSizesOfWhatFedIt) {
+  Graph g;
+  const Value x = g.input("x", {{kBatch}, DType::F32}), past = g.input("past", {{kBatch}, DType::F32});
+  g.output(x + past, "next");
+  Executable exe = compile(g, kReference);
+  exe.bind_handle("past", Tensor(DType::F32, {2}));
+  exe.feed("next", "past");
+  const Tensor four = Tensor::f32({4}, {1, 2, 3, 4});
+  exe.run({{"x", four}, {"past", four}});
+  EXPECT_ERROR(exe.run({{"x", Tensor(DType::F32, {2})}}), kInvalid, "is 2 and 4 at once");  // not the handle's two
+  EXPECT_EQ(exe.run({{"x", four}}).at("next"), Tensor::f32({4}, {3, 6, 9, 12}));
+}
+
+TEST(Executable, ASealedOutputLeavesLaterRunsAlone) {
+  Graph g;
+  g.output(g.input("x", {{2}, DType::F32}), "same");
+  Executable exe = compile(g, kReference);
+  const Tensor first = Tensor::f32({2}, {1, 2}), second = Tensor::f32({2}, {3, 4});
+  Tensor kept = exe.run_slots(std::array{first})[0];
+  kept.seal();
+  EXPECT_EQ(exe.run_slots(std::array{second})[0], second);
+  EXPECT_EQ(kept, first);
+}
+
 TEST(Executable, OutputsMayBeInputsParamsConstantsAndViews) {
   Graph g;
   const Value x = g.input("x", {{2, 3}, DType::F32}), w = g.param("w", {{3}, DType::F32});
@@ -276,6 +302,45 @@ TEST(ActiveExtent, FallsBackToAllRowsWhereAStepMixesThem) {
   EXPECT_EQ(exe.stats().full_extent_runs, 1);
   EXPECT_NE(report.find("(softmax) works along the rows"), std::string::npos) << report;
   set_log({});
+}
+
+// Rows that are added to a state of all rows: neither fewer nor, which would be broadcast, one.
+TEST(ActiveExtent, FallsBackWhereOtherSizesWantAllRows) {
+  Graph g;
+  const Value x = g.input("x", {{kBatch, 2}, DType::F32}), s = g.state("s", {{4, 2}, DType::F32});
+  g.update(s, x + s);
+  g.output(x + s, "y");
+  CompileOptions options = kReference;
+  options.dims.set(symbols::kBatch, 4);
+  Executable exe = compile(g, options);
+  const Tensor rows = Tensor::f32({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  for (const int64_t actual : {3, 1}) {
+    exe.reset_states();
+    exe.set_active_extent(actual, 4);
+    EXPECT_EQ(exe.run({{"x", rows}}).at("y"), rows);
+    EXPECT_EQ(exe.read_state("s"), rows);
+  }
+  EXPECT_EQ(exe.stats().full_extent_runs, 2);
+}
+
+TEST(ActiveExtent, OfAnotherUpperSizeIsAnErrorEveryTime) {
+  CompileOptions options = kReference;
+  options.dims.set(symbols::kBatch, 4);
+  Executable exe = compile(small_graph(kBatch), options);
+  for (int i = 0; i < 2; ++i) EXPECT_ERROR(exe.set_active_extent(1, 2), kInvalid, "upper size (2)");
+}
+
+TEST(ActiveExtent, RowsThatAreNotInUseAreNotLookedAt) {
+  Graph g;
+  g.output(ops::neg(g.input("x", {{kBatch, 1}, DType::F32})), "y");
+  CompileOptions options = kReference;
+  options.dims.set(symbols::kBatch, 3);
+  Executable exe = compile(g, options);
+  const Tensor x = Tensor::f32({3, 1}, {1, NAN, NAN});
+  exe.set_active_extent(1, 3);
+  EXPECT_FALSE(exe.debug_first_nan_node({{"x", x}}));
+  exe.set_active_extent(2, 3);
+  EXPECT_EQ(exe.debug_first_nan_node({{"x", x}})->element, 1);
 }
 
 TEST(ActiveExtent, FallsBackWhereAViewDependsOnTheSize) {

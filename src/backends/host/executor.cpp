@@ -202,8 +202,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       const auto root = static_cast<size_t>(plan::root_of(program_.problem, program_.outputs[i]).value);
       const Source source = program_.values[root].source;
       if (source == Source::kState || source == Source::kInput) {
-        const auto v = static_cast<size_t>(program_.outputs[i]);
-        outputs_[i] = Tensor(program_.values[v].type.dtype, full_sizes_[v]);
+        outputs_[i] = output_tensor(i);
         copied_outputs_.push_back(i);
       }
     }
@@ -686,10 +685,20 @@ class HostProgram : public DeviceProgram, public ParamSource {
     if (c.rows_in_use == full_sizes_[static_cast<size_t>(c.from)]) c.rows_in_use.clear();
   }
 
+  // Its bytes count as handed out, so that fixed_id() tells whether the caller has sealed them.
+  Tensor output_tensor(size_t i) const {
+    const auto v = static_cast<size_t>(program_.outputs[i]);
+    Tensor t(program_.values[v].type.dtype, full_sizes_[v]);
+    t.mutable_bytes();
+    return t;
+  }
+
   void finish() {
-    for (const size_t i : copied_outputs_)
-      if (outputs_[i].num_elements() > 0)
-        std::memcpy(outputs_[i].mutable_bytes().data(), pointer(program_.outputs[i]), outputs_[i].bytes().size());
+    for (const size_t i : copied_outputs_) {
+      if (outputs_[i].num_elements() == 0) continue;
+      if (outputs_[i].fixed_id() != 0) outputs_[i] = output_tensor(i);  // a sealed one stays the caller's
+      std::memcpy(outputs_[i].mutable_bytes().data(), pointer(program_.outputs[i]), outputs_[i].bytes().size());
+    }
     for (EndCopy& c : end_copies_)
       if (!c.staged.empty()) std::memcpy(c.staged.data(), pointer(c.from), c.staged.size());
     for (EndCopy& c : end_copies_) {
