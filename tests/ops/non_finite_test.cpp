@@ -21,6 +21,7 @@ const OpDef* const kDiffer[] = {
     &ops::lstm,                            //
     &ops::paged_kv_append,                 // codes of a block that has a NaN
     &ops::rnn,                             //
+    &ops::while_,                          // a loop until a number is reached does not end (RLX_SEED=1001)
 };
 // Weights of these meet padding, which is zero, in kernels that are products of matrices.
 const OpDef* const kPadded[] = {&ops::conv, &ops::conv2d_backward_input, &ops::conv2d_backward_weight,
