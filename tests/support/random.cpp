@@ -66,8 +66,10 @@ uint64_t first_seed() {
 }
 
 void for_random(int count, const std::function<void(Rng&)>& body) {
-  const uint64_t first = first_seed(), last = std::getenv("RLX_SEED") ? first : static_cast<uint64_t>(count);
-  for (uint64_t seed = first; seed <= last; ++seed) {
+  if (std::getenv("RLX_SEED")) count = 1;
+  if (const char* many = std::getenv("RLX_SEEDS")) count = std::atoi(many);
+  const uint64_t first = first_seed(), end = first + static_cast<uint64_t>(count);
+  for (uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE("repeat with RLX_SEED=" + std::to_string(seed));
     Rng rng(seed);
     body(rng);

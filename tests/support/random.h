@@ -35,7 +35,8 @@ class Rng {
 // What RLX_SEED says, or 1.
 uint64_t first_seed();
 
-// Calls `body` with `count` seeds; a failure names the seed that repeats it (RLX_SEED=… runs that one alone).
+// Calls `body` with `count` seeds; a failure names the seed that repeats it (RLX_SEED=… runs that one alone, and
+// RLX_SEEDS=… so many from there on).
 void for_random(int count, const std::function<void(Rng&)>& body);
 
 }  // namespace rlx::test
