@@ -113,8 +113,8 @@ struct Executable::Impl {
   std::optional<DimBinding> binding;
   std::unique_ptr<DeviceProgram> program;
   std::vector<std::vector<int64_t>> input_sizes;  // bound
-  std::vector<bool> input_set;                    // given to the program by the last run
-  std::vector<bool> handle_set;                   // the program has the input's handle, or what a feed made of it
+  std::vector<bool> fed;                          // the input has what a feed left in the program after its last run
+  std::vector<bool> handle_set;                   // or its handle, which the program has already
   std::vector<Tensor> results;
   // Kept, so that run_slots allocates nothing.
   std::vector<const Tensor*> slots;
@@ -186,7 +186,7 @@ struct Executable::Impl {
     program = std::move(next.program);
     binding = next.binding;
     input_sizes = std::move(next.input_sizes);
-    input_set.assign(manifest.inputs.size(), false);
+    fed.assign(manifest.inputs.size(), false);
     handle_set.assign(manifest.inputs.size(), false);
     apply_extent();
   }
@@ -297,12 +297,9 @@ struct Executable::Impl {
     require(missing.empty(), "Params are not set: ", missing, ".");
   }
 
-  // Is the input's value what a feed left in the program in use?
-  bool has_fed_value(size_t input) const { return program && stats.runs > 0 && input_set[input] && is_fed(input); }
-
   void pull_fed_handles() {
     for (const auto& [output, input] : feeds)
-      if (has_fed_value(input)) handles[input] = program->read_input(input);
+      if (fed[input]) handles[input] = program->read_input(input);
   }
 
   bool is_fed(size_t input) const {
@@ -312,7 +309,7 @@ struct Executable::Impl {
   // Of what supplies the input: the caller, a feed after an earlier run, or a handle.
   const std::vector<int64_t>& sizes_of(size_t input, std::span<const Tensor* const> given) const {
     if (given[input]) return given[input]->sizes();
-    return has_fed_value(input) ? input_sizes[input] : handles[input]->sizes();
+    return program && fed[input] ? input_sizes[input] : handles[input]->sizes();
   }
 
   // Compiles when the sizes are new; nothing is allocated when they are the ones of the last run.
@@ -355,17 +352,17 @@ struct Executable::Impl {
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i]) {
         program->set_input(i, *given[i]);
-        handle_set[i] = false;
-      } else if (!handle_set[i] && !has_fed_value(i)) {
-        program->set_input(i, *handles[i]);  // later runs find it, or what the feed made of it, in the program
+        handle_set[i] = fed[i] = false;
+      } else if (!handle_set[i] && !fed[i]) {
+        program->set_input(i, *handles[i]);
         handle_set[i] = true;
       }
-      input_set[i] = true;
     }
     if (options.trace_file.empty() && !options.debug.keeps_values())
       program->run(trace, wanted);
     else
       run_watched(trace);
+    for (const auto& [output, input] : feeds) fed[input] = true;
     ++stats.runs;
     if (!extent_honoured) ++stats.full_extent_runs;
   }
@@ -529,8 +526,7 @@ void Executable::bind_handle(std::string_view input, Tensor value) {
   const size_t i = find_port(impl_->manifest.inputs, input, "input");
   check_type(value, impl_->manifest.inputs[i].type, "Input", input);
   impl_->handles[i] = std::move(value);
-  if (impl_->input_set.empty()) return;
-  impl_->input_set[i] = impl_->handle_set[i] = false;  // the next run takes this one, not what a feed left
+  if (impl_->program) impl_->fed[i] = impl_->handle_set[i] = false;
 }
 
 void Executable::feed(std::string_view output, std::string_view input) {
@@ -553,7 +549,7 @@ bool Executable::has_handle(std::string_view input) const {
 Tensor Executable::read_handle(std::string_view input) const {
   const Impl::Guard guard(*impl_);
   const size_t i = find_port(impl_->manifest.inputs, input, "input");
-  if (impl_->has_fed_value(i)) return impl_->program->read_input(i);
+  if (impl_->program && impl_->fed[i]) return impl_->program->read_input(i);
   require(impl_->handles[i].has_value(), "Input '", input, "' has no handle.");
   return impl_->handles[i]->clone();
 }

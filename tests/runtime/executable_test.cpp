@@ -174,6 +174,20 @@ TEST(Executable, AFedInputHasTheSizesOfWhatFedIt) {
   EXPECT_EQ(exe.run({{"x", four}}).at("next"), Tensor::f32({4}, {3, 6, 9, 12}));
 }
 
+TEST(Executable, AFeedBeginsWithTheRunAfterIt) {
+  Graph g;
+  const Value x = g.input("x", {{1}, DType::F32}), past = g.input("past", {{1}, DType::F32});
+  g.output(x + past, "next");
+  Executable exe = compile(g, kReference);
+  const Tensor one = Tensor::f32({1}, {1}), ten = Tensor::f32({1}, {10}), hundred = Tensor::f32({1}, {100});
+  exe.bind_handle("past", hundred);
+  exe.run({{"x", one}, {"past", ten}});
+  exe.feed("next", "past");
+  EXPECT_EQ(exe.run({{"x", one}}).at("next"),
+            Tensor::f32({1}, {101}));  // the handle, not what an earlier run was given
+  EXPECT_EQ(exe.run({{"x", one}}).at("next"), Tensor::f32({1}, {102}));
+}
+
 TEST(Executable, ASealedOutputLeavesLaterRunsAlone) {
   Graph g;
   g.output(g.input("x", {{2}, DType::F32}), "same");

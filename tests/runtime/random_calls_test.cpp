@@ -148,7 +148,6 @@ class Calls {
 
   // Both do, or both say why not.
   void both(Pair& p, const std::string& what, const std::function<void(Executable&)>& call) {
-    done_ += str(what, " ", &p - pairs_.data(), "\n");
     std::string device, reference;
     const auto say = [&](Executable& e, std::string& why) {
       try {
@@ -159,6 +158,7 @@ class Calls {
     };
     say(p.device, device);
     say(p.reference, reference);
+    done_ += str(&p - pairs_.data(), ": ", what, reference.empty() ? "" : ": ", reference, "\n");
     EXPECT_EQ(device.empty(), reference.empty()) << what << ": " << device << reference << "\n" << done_;
     for (const Port& state : p.device.states())
       expect_same(p, p.device.read_state(state.name), p.reference.read_state(state.name), what + ": " + state.name);
@@ -194,8 +194,11 @@ class Calls {
     if (rng_.chance(0.02)) options.outputs = {"nobody"};
     std::vector<StepTrace> trace;
     if (rng_.chance(0.1)) options.trace = &trace;
+    std::string what = "run";
+    for (const auto& [name, t] : inputs) what += str(" ", name, "=", t.type());
+    for (const std::string& name : options.outputs) what += " -> " + name;
     NamedTensors actual, expected;
-    both(p, "run", [&](Executable& e) { (&e == &p.device ? actual : expected) = e.run(inputs, options); });
+    both(p, what, [&](Executable& e) { (&e == &p.device ? actual : expected) = e.run(inputs, options); });
     ASSERT_EQ(actual.size(), expected.size());
     for (const auto& [name, t] : expected) expect_same(p, actual.at(name), t, name);
   }
@@ -208,7 +211,7 @@ class Calls {
     for (size_t i = 0; i < p.device.outputs().size(); ++i)
       if (rng_.chance(0.6)) outputs.push_back(i);
     std::vector<Tensor> actual, expected;
-    both(p, "run_slots", [&](Executable& e) {
+    both(p, str("run_slots of ", outputs.size(), " outputs"), [&](Executable& e) {
       const std::span<const Tensor> results = e.run_slots(inputs, outputs);
       (&e == &p.device ? actual : expected).assign(results.begin(), results.end());
     });
