@@ -26,4 +26,22 @@ TEST_F(ViewsOnWebGpu, StartAndEndWithinAWord) {
   expect_as_oracle(m.g, {.tolerance = kBFloat});
 }
 
+// A dispatch sees a buffer that it writes through one binding, of one type: what it reads as another is a copy.
+TEST_F(ViewsOnWebGpu, PartsOfOneValueAreReadAsDifferentTypes) {
+  Maker m;
+  const Value order = ops::topk(m.in({256}), {.k = 256}).result(1);
+  m.out(ops::gather(order, order, {.axis = 0}));
+  const Value p = ops::softmax(m.in({18}, DType::F16));
+  const auto part = [&](int64_t start, int64_t len) { return ops::narrow(p, {.axis = 0, .start = start, .len = len}); };
+  m.out(ops::group_norm(ops::reshape(part(0, 12), {.new_shape = {1, 3, 2, 2}}), part(12, 3), part(15, 3)));
+  const Value i = ops::cumsum(m.in({32}, DType::I32));
+  m.out(ops::cast(i, {.to = DType::F32}) - ops::cast(ops::bitcast(i, {.to = DType::U32}), {.to = DType::F32}));
+  const Value rows = ops::cumsum(m.in({512}));
+  const Value x = ops::reshape(ops::narrow(rows, {.axis = 0, .start = 8, .len = 384}), {.new_shape = {12, 32}});
+  const Value scales = ops::reshape(ops::narrow(rows, {.axis = 0, .start = 380, .len = 16}), {.new_shape = {1, 16}});
+  m.out(ops::dequant_matmul(Values{x, m.in({32, 16}, DType::I8), scales, m.in({1, 16})},
+                            {.scheme = Scheme::kInt8Asym, .block = 32}));
+  expect_as_oracle(m.g, {.tolerance = kHalf});
+}
+
 }  // namespace rlx::test

@@ -168,6 +168,11 @@ int32_t ProgramBuilder::plain(int32_t v) {
   return view_offset_bytes(v) % 4 == 0 ? v : unpack(v, to);
 }
 
+int32_t ProgramBuilder::copied(int32_t v) {
+  if (const auto it = copies_.find(v); it != copies_.end()) return it->second;
+  return copies_[v] = convert(v, value(v).storage);
+}
+
 int32_t ProgramBuilder::written(int32_t v) {
   const Storage to = kernel_storage(v);
   if (value(v).storage == to || value(v).storage == Storage::kHost) return v;
@@ -191,9 +196,26 @@ Step ProgramBuilder::make_step(std::variant<Dispatch, HostCall, Loop> work, std:
           .graph_node = node_index_};
 }
 
+// Operands whose bytes lie together share a binding (spec 40, 3), which has one element type. So where a kernel reads
+// parts of one value as different types, those of all but the first type are copied.
+void ProgramBuilder::separate_types(Dispatch& dispatch) {
+  std::vector<Operand>& operands = dispatch.operands;
+  std::optional<KernelFacts> facts;
+  for (size_t i = 1; i < operands.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const Operand &first = operands[j], &second = operands[i];
+      if (first.write || second.write || root_of(first.value) != root_of(second.value)) continue;
+      if (!facts) facts = kernel_facts(dispatch.kernel, options_.webgpu.kernels);
+      if (facts->bindings[j].element == facts->bindings[i].element) continue;
+      operands[i].value = copied(second.value);
+      break;
+    }
+}
+
 void ProgramBuilder::emit(Dispatch dispatch, std::string_view name, bool is_static) {
   for (const Axis* axis : {&dispatch.grid.x, &dispatch.grid.y, &dispatch.grid.z})
     if (axis->items == 0) return;
+  separate_types(dispatch);
   const bool in_place = dispatch.in_place;
   std::string called =
       name.empty() ? step_name(*node_->op, node_->attrs, input_types(bound_, *node_)) : std::string(name);

@@ -65,6 +65,8 @@ class ProgramBuilder {
   int32_t plain(int32_t v);
   // An f32 weight as halves, rounded to nearest even; once for all readers.
   int32_t f16_copy(int32_t v);
+  // The same in bytes of its own; once for all readers.
+  int32_t copied(int32_t v);
   // What a kernel writes of a result: the result itself, or a form of it that convert_written() converts when the
   // node's steps are there.
   int32_t written(int32_t v);
@@ -89,6 +91,7 @@ class ProgramBuilder {
   template <class P>
   void emit_form(int32_t v, int32_t out, KernelKey kernel, std::string_view name);
   void emit_convert(int32_t v, int32_t out);
+  void separate_types(Dispatch& dispatch);
 
   Step make_step(std::variant<Dispatch, HostCall, Loop> work, std::string name) const;
   void append(Step step, bool is_static, bool is_of_node, bool in_place);
@@ -110,7 +113,7 @@ class ProgramBuilder {
 
   std::unordered_map<ValueId, int32_t> value_;
   std::vector<std::optional<std::vector<int32_t>>> static_params_;  // by value
-  std::unordered_map<int32_t, int32_t> unpacked_, f16_copies_;
+  std::unordered_map<int32_t, int32_t> unpacked_, f16_copies_, copies_;
   std::map<int32_t, int32_t> written_;  // of the node: results, and what kernels write of them
   std::set<std::pair<int32_t, std::vector<int64_t>>> index_checks_;  // values, and what is checked of them
   Program program_;
