@@ -39,10 +39,12 @@ std::vector<float> Scorer::surprises(std::span<const int32_t> tokens) {
       positions[i] = static_cast<int32_t>(at) + static_cast<int32_t>(i);
     }
     executable_.set_active_extent(rows, size);
+    const int64_t full_runs = executable_.stats().full_extent_runs;
     const NamedTensors results = executable_.run({{"tokens", Tensor::i32({1, size}, ids)},
                                                   {"positions", Tensor::i32({1, size}, positions)},
                                                   {"past", Tensor::i32({1}, {static_cast<int32_t>(at)})},
                                                   {"targets", Tensor::i32({size}, targets)}});
+    RLX_ASSERT(executable_.stats().full_extent_runs == full_runs);  // attention counts on the rows being cut
     const auto values = results.at("surprise").values<float>();
     out.insert(out.end(), values.begin(), values.begin() + rows);
   }

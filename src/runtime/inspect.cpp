@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "core/text_table.h"
 #include "rlx/ops/leaves.h"
@@ -21,13 +22,19 @@ int64_t first_bad(const Tensor& t) {
   return -1;
 }
 
+// Not results that nobody reads: they are not computed otherwise, and that they are may decide whether an active extent
+// holds.
 template <class F>
 void for_watched(const Graph& graph, const F& f) {
+  std::unordered_set<ValueId> read;
+  for (const Node& node : graph.nodes()) read.insert(node.inputs.begin(), node.inputs.end());
+  for (const Output& o : graph.outputs()) read.insert(o.value);
+  for (const StateUpdate& u : graph.updates()) read.insert(u.value);
   size_t index = 0;
   for (const Node& node : graph.nodes()) {
     if (!is_watched(node)) continue;
     for (const Result& r : node.results)
-      if (!f(node, r, index++)) return;
+      if (read.contains(r.id) && !f(node, r, index++)) return;
   }
 }
 

@@ -357,6 +357,30 @@ TEST(ActiveExtent, RowsThatAreNotInUseAreNotLookedAt) {
   EXPECT_EQ(exe.debug_first_nan_node({{"x", x}})->element, 1);
 }
 
+// Attention's second result, which nobody reads, has heads in front of its rows.
+TEST(ActiveExtent, HoldsWhereEveryValueIsLookedAt) {
+  Graph g;
+  const Value x = g.input("x", {{1, kBatch, 2, 4}, DType::F32});
+  g.output(
+      ops::attention(
+          x, x, x,
+          {.num_heads = 2, .head_dim = 4, .layout = ops::AttentionLayout::kBshd, .mask_kind = ops::MaskKind::kCausal}),
+      "y");
+  CompileOptions options{.device = "cpu"};
+  options.dims.set(symbols::kBatch, 6);
+  Rng rng(1);
+  const Tensor rows = rng.tensor({1, 6, 2, 4});
+  std::vector<Tensor> results;
+  for (const bool trace : {false, true}) {
+    options.debug.nan_trace = trace;
+    Executable exe = compile(g, options);
+    exe.set_active_extent(4, 6);
+    results.push_back(exe.run({{"x", rows}}).at("y"));
+    EXPECT_EQ(exe.stats().full_extent_runs, 0) << trace;
+  }
+  EXPECT_EQ(results[0].at(0), results[1].at(0));
+}
+
 TEST(ActiveExtent, FallsBackWhereAViewDependsOnTheSize) {
   // The last row, as a view: its place is another one at each size, and so the run uses all rows.
   Graph last;
