@@ -5,6 +5,8 @@
 #include "rlx/custom_op.h"
 #include "rlx/ops.h"
 #include "support/expect_error.h"
+#include "support/random.h"
+#include "support/tolerance.h"
 #include "webgpu_test.h"
 
 namespace rlx::test {
@@ -93,13 +95,21 @@ TEST_F(ErrorsOnWebGpu, OneSentenceForWhatIsNotThere) {
 TEST_F(ErrorsOnWebGpu, ValuesThatDoNotFitABufferOrABinding) {
   Graph g;
   const Value x = g.input("x", {{64, 64}, DType::F32});
-  g.output(x * x, "y");
-  CompileOptions options = webgpu_options();
-  options.webgpu.max_buffer_bytes = 8192;
-  EXPECT_ERROR(compile(g, options), kMemory, "A value of 16384 bytes exceeds the device's largest buffer (8192)");
-  options = webgpu_options();
-  options.webgpu.max_binding_bytes = 4096;
-  EXPECT_ERROR(compile(g, options), kUnsupported, "the GPU binds at most 4096");
+  const Value y = ops::narrow(x * x, {.axis = 1, .len = 16});
+  g.output(ops::tanh(y), "y");
+  Rng rng(1);
+  const NamedTensors inputs = {{"x", rng.tensor({64, 64})}};
+  const Tensor expected = compile(g, {.device = "reference"}).run(inputs).at("y");
+  for (const int64_t buffer : {0, 8192}) {  // the host computes them
+    CompileOptions options = webgpu_options();
+    options.webgpu.max_binding_bytes = 8192;
+    options.webgpu.max_buffer_bytes = buffer;
+    Executable exe = compile(g, options);
+    EXPECT_TRUE(near(exe.run(inputs).at("y"), expected, kTranscendental));
+    EXPECT_EQ(exe.stats().device.dispatches, 1);
+    options.webgpu.no_host_steps = true;
+    EXPECT_ERROR(compile(g, options), kUnsupported, "No kernel of the GPU runs");
+  }
 }
 
 }  // namespace rlx::test

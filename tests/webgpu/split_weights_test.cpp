@@ -94,11 +94,25 @@ TEST_F(LargeWeightsOnWebGpu, ComputedOnesAreComputedOnce) {
   }
 }
 
-TEST_F(LargeWeightsOnWebGpu, WhatCannotBeSplitIsSaid) {
+TEST_F(LargeWeightsOnWebGpu, WhatCannotBeSplitRunsOnTheHost) {
   Graph g;
   const Value x = g.input("x", {{2, 4}, DType::F32}), w = g.param("w", {{4, 600}, DType::F32});
   g.output(ops::matmul(x, w), "y");  // a row alone is too long
-  EXPECT_ERROR(compile(g, limited(1024)), kUnsupported, "of param 'w' at once; the GPU binds at most 1024");
+  const Value kernels = g.param("kernels", {{1, 2, 20, 20}, DType::F32});
+  g.output(ops::conv(g.input("image", {{1, 2, 20, 8}, DType::F32}), kernels, {.kernel_size = {20, 20}, .padding = {0, 8}}), "z");
+  Executable exe = compile(g, limited(2048)), oracle = compile(g, {.device = "reference"});
+  Rng rng(3);
+  const NamedTensors inputs = {{"x", rng.tensor({2, 4})}, {"image", rng.tensor({1, 2, 20, 8})}};
+  const Tensor weights = rng.tensor({4, 600}), filter = rng.tensor({1, 2, 20, 20});
+  for (Executable* e : {&exe, &oracle}) {
+    e->set_param("w", weights);
+    e->set_param("kernels", filter);
+  }
+  for (const char* name : {"y", "z"})
+    EXPECT_TRUE(near(exe.run(inputs).at(name), oracle.run(inputs).at(name), kAccumulation));
+  CompileOptions options = limited(2048);
+  options.webgpu.no_host_steps = true;
+  EXPECT_ERROR(compile(g, options), kUnsupported, "No kernel of the GPU runs");
 }
 
 }  // namespace rlx::test

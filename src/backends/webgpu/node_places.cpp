@@ -55,10 +55,9 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
       continue;
     }
     places_[i] = rows_[i] ? NodePlace::kDevice : NodePlace::kHost;
-    // A weight that is computed and that no binding holds: the host computes it, once; readers take it in parts.
+    // What no binding holds, the host computes or reads. Of a large weight, others have taken parts (split_weights.h).
     const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
-    if (is_once &&
-        (std::any_of(types.begin(), types.end(), too_large) || std::any_of(results.begin(), results.end(), too_large)))
+    if (std::any_of(types.begin(), types.end(), too_large) || std::any_of(results.begin(), results.end(), too_large))
       places_[i] = NodePlace::kHost;
     if (auto loop = node.attrs.graphs().empty() ? std::nullopt : lower_loop(node, device, options)) {
       places_[i] = NodePlace::kLoop;
