@@ -1,5 +1,6 @@
 // Runs the passes for a backend, and writes their reports (spec 20, 1.7).
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -29,12 +30,12 @@ OptimizedGraph optimize_for(const Backend& backend, const Graph& graph, const Co
   context.options.precision = options.precision == Precision::kF16    ? passes::PrecisionPolicy::kAutoMixed
                               : options.precision == Precision::kBf16 ? passes::PrecisionPolicy::kAutoMixedBf16
                                                                       : passes::PrecisionPolicy::kAlwaysF32;
-  int dumped = 0;
+  static std::atomic<int> all_dumped = 0;  // a model that runs in stages has a graph for each
   const auto dump = [&](std::string_view pass, const Graph& g) {
+    const int dumped = all_dumped++;
     const std::string number = str(dumped < 10 ? "0" : "", dumped);
     const std::string text = print(g);
     write_file(str(options.ir_dump, "/", number, "-", pass, ".rlx"), {std::as_bytes(std::span(text))});
-    ++dumped;
   };
   if (!options.ir_dump.empty()) {
     std::error_code error;
