@@ -65,9 +65,9 @@ struct WebGpuOptions {
   // Products read an f16 copy of their f32 weights: half the bytes, and the weights' rounding. Without effect on
   // devices without f16, and under either of the next two: for finding out whether halves are at fault.
   bool f16_weights = false;
-  bool matmul_f32_only = false;         // products read f32 alone
-  bool f16_mirror = true;               // no f16 copies at all where false
-  bool f32_uniform = false;             // what is not packed is stored as f32, integers too: to find a storage at fault
+  bool matmul_f32_only = false;  // products read f32 alone
+  bool f16_mirror = true;        // no f16 copies at all where false
+  bool f32_uniform = false;  // what is not packed is stored as f32, integers but U32 too: to find a storage at fault
   bool schedule_report = false;         // log the steps of each kind and what they take
   bool attention_alias_report = false;  // log whose bytes each attention's result is computed in
   bool force_input_upload = false;      // also of inputs that have not changed

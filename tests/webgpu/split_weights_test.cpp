@@ -99,7 +99,9 @@ TEST_F(LargeWeightsOnWebGpu, WhatCannotBeSplitRunsOnTheHost) {
   const Value x = g.input("x", {{2, 4}, DType::F32}), w = g.param("w", {{4, 600}, DType::F32});
   g.output(ops::matmul(x, w), "y");  // a row alone is too long
   const Value kernels = g.param("kernels", {{1, 2, 20, 20}, DType::F32});
-  g.output(ops::conv(g.input("image", {{1, 2, 20, 8}, DType::F32}), kernels, {.kernel_size = {20, 20}, .padding = {0, 8}}), "z");
+  g.output(
+      ops::conv(g.input("image", {{1, 2, 20, 8}, DType::F32}), kernels, {.kernel_size = {20, 20}, .padding = {0, 8}}),
+      "z");
   Executable exe = compile(g, limited(2048)), oracle = compile(g, {.device = "reference"});
   Rng rng(3);
   const NamedTensors inputs = {{"x", rng.tensor({2, 4})}, {"image", rng.tensor({1, 2, 20, 8})}};

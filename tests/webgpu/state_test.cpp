@@ -128,4 +128,19 @@ TEST_F(StatesOnWebGpu, FeedsOfEveryStorage) {
   EXPECT_EQ(exe.read_handle("wide"), Tensor::of<double>(DType::F64, {2}, std::vector<double>{8, 0.8}));
 }
 
+TEST_F(StatesOnWebGpu, OfWordsKeepAllBitsUnderF32Uniform) {
+  Graph g;
+  const Value words = g.state("words", {{2}, DType::U32});
+  g.update(words, ops::bit_not(words));
+  g.output(ops::bit_xor(words, words), "none");
+  CompileOptions options = webgpu_options();
+  options.webgpu.f32_uniform = true;
+  Executable exe = compile(g, options);
+  const std::vector<uint32_t> start = {2843678918u, 16777217u};
+  exe.set_state("words", Tensor::of<uint32_t>(DType::U32, {2}, start));
+  exe.run({});
+  EXPECT_EQ(exe.read_state("words").values<uint32_t>()[0], ~start[0]);
+  EXPECT_EQ(exe.read_state("words").values<uint32_t>()[1], ~start[1]);
+}
+
 }  // namespace rlx::test

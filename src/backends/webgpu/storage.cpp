@@ -66,7 +66,9 @@ Storage kernel_storage(DType dtype, const Device& device, const CompileOptions& 
 
 Storage computed_storage(DType dtype, const Device& device, const CompileOptions& options) {
   const Storage seen = kernel_storage(dtype, device, options);
-  const bool as_f32 = options.webgpu.f32_uniform && (seen == Storage::kI32 || seen == Storage::kU32);
+  // Not words of 32 bits: states of random numbers have all of them.
+  const bool as_f32 =
+      options.webgpu.f32_uniform && (seen == Storage::kI32 || seen == Storage::kU32) && dtype != DType::U32;
   return as_f32 ? Storage::kF32 : seen;
 }
 
