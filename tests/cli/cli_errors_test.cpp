@@ -133,6 +133,10 @@ TEST_F(CliErrors, WrongUsageIsTwo) {
   expect("bench", 2, "MODEL, or --op NAME, is required");
   expect("bench " + toy + " --op softmax", 2, "excludes");
   expect("bench " + toy + " --runs 0", 2, "--runs");
+  for (const std::string size : {"0", "-5", "abc"}) {
+    expect("generate model.gguf -p a --ctx " + size, 2, str("--ctx: Value ", size, " not in range "));
+    expect("generate model.gguf -p a --ctx " + size, 2, "1048576");
+  }
   expect("trace " + toy, 2, "OUT is required");
   expect("ops --json --markdown", 2, "excludes");
 }
