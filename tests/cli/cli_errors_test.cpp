@@ -133,6 +133,18 @@ TEST_F(CliErrors, WrongUsageIsTwo) {
   expect("bench", 2, "MODEL, or --op NAME, is required");
   expect("bench " + toy + " --op softmax", 2, "excludes");
   expect("bench " + toy + " --runs 0", 2, "--runs");
+  for (const std::string size : {"0", "-5", "abc"}) {
+    expect("generate model.gguf -p a --ctx " + size, 2, str("--ctx: Value ", size, " not in range "));
+    expect("generate model.gguf -p a --ctx " + size, 2, "1048576");
+  }
+  for (const std::string option : {"--dim a=1", "--input x=x.npy", "--seed 1", "--seconds 1", "--warmup 1",
+                                   "--param w=w.npy", "--params w.npz", "--bgr"}) {
+    const std::string name = option.substr(0, option.find(' '));
+    expect("bench none.gguf " + option, 2, str("Option ", name, " is not for a language model.\n"));
+    if (name != "--seconds") expect("bench --op softmax " + option, 2, str("Option ", name, " is not for ops.\n"));
+  }
+  expect("bench --op softmax --runs 3", 2, "Option --runs is not for ops.");
+  expect("bench " + toy + " --cache-type f16", 2, "Option --cache-type is not for a model that is no language model.");
   expect("trace " + toy, 2, "OUT is required");
   expect("ops --json --markdown", 2, "excludes");
 }

@@ -72,6 +72,28 @@ TEST_F(Environment, SwitchesReport) {
     EXPECT_EQ(says(variable, "webgpu"), "") << variable;
 }
 
+TEST_F(Environment, SwitchesReachACheck) {
+  const std::string check = str("check ", RLX_SOURCE_DIR, "/examples/mlp.rlx --dim batch=2 ");
+  const auto expect_failure = [&](const std::string& variable, const std::string& device, const std::string& what) {
+    const ToolResult r = run(variable, check + "--device " + device);
+    EXPECT_EQ(r.code, 1) << variable;
+    EXPECT_NE(r.out.find(what), r.out.npos) << variable << "\n" << r.out;
+  };
+  expect_failure("RLX_SKIP_PASSES=nonsense", "cpu", "There is no pass 'nonsense'");
+  // A device that the environment's library or adapter does not give is none that is there.
+  for (const std::string variable : {"RLX_WEBGPU_LIBRARY=/nowhere/libwebgpu.so", "RLX_WEBGPU_ADAPTER=abacus"}) {
+    const ToolResult r = run(variable, check);
+    EXPECT_EQ(r.code, 0) << variable << "\n" << r.out << r.err;
+    EXPECT_EQ(r.out.find("webgpu"), r.out.npos) << variable << "\n" << r.out;
+  }
+  if (run_tool("devices --json").json()["devices"][0]["available"] != true) return;  // no adapter
+  expect_failure("RLX_WGPU_KERNELS=/nowhere", "webgpu", "/nowhere");
+  // The adapter of the command line comes before that of the environment.
+  const ToolResult r = run("RLX_WEBGPU_ADAPTER=abacus", check + "--device webgpu:0");
+  EXPECT_EQ(r.code, 0) << r.out << r.err;
+  EXPECT_NE(r.out.find("ok: 7 ways agree"), r.out.npos) << r.out;
+}
+
 TEST_F(Environment, BadValuesAreOneSentence) {
   const std::string toy =
       str("run ", RLX_SOURCE_DIR, "/examples/mlp.rlx --random-inputs --random-params --dim batch=1");

@@ -158,7 +158,6 @@ class Generate(LanguageTest):
             ("File '/nowhere' cannot be opened (No such file or directory).", ["-f", "/nowhere"]),
             (f"File '{self.folder}' cannot be read (Is a directory).", ["-f", self.folder]),
             ("The prompt has 6 tokens; the context has 4", ["-p", "aaaaaa", "--ctx", "4"]),
-            ("The context (2000000) is not between 1 and 1048576 tokens.", ["-p", "a", "--ctx", "2000000"]),
             ("The temperature (-1) is negative.", ["-p", "a", "--temp", "-1"]),
             ("top-p (7) is not between 0 and 1.", ["-p", "a", "--top-p", "7"]),
             ("min-p (nan) is not between 0 and 1.", ["-p", "a", "--min-p", "nan"]),
@@ -168,6 +167,8 @@ class Generate(LanguageTest):
         ]:
             stdin = b"\xc3(" if sentence.startswith("Standard input") else b""
             self.refused(sentence, "generate", model, *args, stdin=stdin)
+        for size in ["0", "-5", "abc", "2000000"]:
+            self.refused(f"rlx: --ctx: Value {size} not in range ", "generate", model, "-p", "a", "--ctx", size, code=2)
         self.refused("q4_0 not in {f32,f16,q8_0}", "generate", model, "-p", "a", "--cache-type", "q4_0", code=2)
         self.refused("-5", "generate", model, "-p", "a", "-n", "-5", code=2)
 

@@ -122,6 +122,27 @@ TEST(OnnxLoop, EndsByItsCondition) {
   }
 }
 
+// No loop gets to such a number, which would not fit the 32 bits of a GPU's integers.
+TEST(OnnxLoop, RunsOnAGpuWithTheLargestNumberOfIterations) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  for (const int64_t trips : {most, int64_t{1} << 31, (int64_t{1} << 31) - 1}) {
+    GraphText body = loop_body("c2");
+    body.node({"Add", {"v", "x"}, {"v2"}})
+        .node({"ReduceMax", {"v2"}, {"top"}, {attr("keepdims", 0)}})
+        .node({"Less", {"top", "limit"}, {"c2"}});
+    ModelText m = loop_model(body, {"m", "go", "x"}, {"y"});
+    m.graph.initializer(ints("m", {}, {trips})).initializer(boolean("go", true)).initializer(floats("limit", {}, {4}));
+    for (const DeviceInfo& device : devices()) {
+      if (!device.available) continue;
+      CompileOptions options{.device = device.name};
+      options.webgpu.min_loop_work = 0;
+      const auto bytes = std::make_shared<const std::string>(m);
+      Session session(onnx::parse_source(*bytes, bytes, "", "test"), options, {});
+      EXPECT_EQ(run(session, {{"x", kX}}).at(0), Tensor::f32({2}, {4, -8})) << device.name << ", " << trips;
+    }
+  }
+}
+
 TEST(OnnxLoop, StacksAndGrows) {
   GraphText body = loop_body();
   body.node({"Concat", {"v", "v"}, {"v2"}, {attr("axis", 0)}})

@@ -239,6 +239,27 @@ TEST(OnnxInitializers, AnOutputMayBeAnInputOrAnInitializer) {
 
 // ---- sequences, optionals, strings
 
+TEST(OnnxValues, IntegersWithoutASignAreTheirOwnMagnitude) {
+  const std::vector<uint64_t> values = {0, 200, 0xffff'ffff, uint64_t{1} << 63};
+  for (const auto& [elem, dtype] : {std::pair{ElemType::kUint8, DType::U8},
+                                    {ElemType::kUint16, DType::U16},
+                                    {ElemType::kUint32, DType::U32},
+                                    {ElemType::kUint64, DType::U64}}) {
+    const Tensor x = Tensor::of<uint64_t>(DType::U64, {2, 2}, values).cast(dtype);
+    ModelText m;
+    m.graph.node({"Abs", {"x"}, {"y"}})
+        .node({"ReduceL1", {"x"}, {"norm"}, {attr("keepdims", 0)}})
+        .node({"ReduceSum", {"x"}, {"sum"}, {attr("keepdims", 0)}})
+        .input("x", tensor_type(elem, {2, 2}))
+        .output("y", tensor_type(elem, {2, 2}))
+        .output("norm", tensor_type(elem, {}))
+        .output("sum", tensor_type(elem, {}));
+    const std::vector<Tensor> y = run(m, {{"x", x}});
+    EXPECT_EQ(y.at(0), x);
+    EXPECT_EQ(y.at(1), y.at(2)) << str(dtype);
+  }
+}
+
 TEST(OnnxValues, SequencesGoInAndOut) {
   ModelText m;
   m.graph.node({"SequenceAt", {"s", "i"}, {"a"}})

@@ -79,6 +79,12 @@ void of_many_sizes(Builder& b, double low, double high) {
                           {{1, 40, 1, 50}, {1}},   {{130, 2, 2, 3}, {1, 3}}, {{520, 3, 5}, {0, 2}},
                           {{3, 5, 40, 9}, {0, 2}}, {{4, 3, 33, 70}, {0, 2}}};
   for (const Sized& s : kSized) b.add({b.random(s.sizes, low, high)}, {.axes = s.axes});
+  // Axes of size 1 between others, and apart from them.
+  const Sized kOnes[] = {{{7, 1, 13}, {0, 2}}, {{5, 1, 4, 6}, {0, 2, 3}}, {{1, 6, 5, 7}, {0, 2, 3}},
+                         {{6, 5, 1}, {0, 2}},  {{1, 6, 1, 5}, {0, 2}},    {{3, 1, 4, 1, 5, 1}, {0, 2, 5}}};
+  for (const Sized& s : kOnes)
+    for (const bool keep_dim : {false, true})
+      b.add({b.random(s.sizes, low, high)}, {.axes = s.axes, .keep_dim = keep_dim});
   for (const DType d : {DType::F16, DType::BF16}) {
     b.add({b.random({9, 1300}, low, high, d)}, {.axes = {1}});
     b.add({b.random({2, 5000}, low, high, d)}, {.axes = {1}});

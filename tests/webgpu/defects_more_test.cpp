@@ -316,6 +316,26 @@ TEST_F(DefectsOnWebGpu, K24OnlyOutputsAreReadBack) {
   EXPECT_EQ(stats.device.submits, how.runs);
 }
 
+// Axes of size 1 stand nowhere: not between others, and not apart from them.
+TEST_F(DefectsOnWebGpu, ReductionsSkipAxesOfSizeOne) {
+  using ops::ReduceKind;
+  const struct {
+    Shape shape;
+    std::vector<int64_t> axes;
+  } kCases[] = {{{7, 1, 13}, {0, 2}},   {{5, 1, 4, 6}, {0, 2, 3}}, {{1, 6, 5, 7}, {0, 2, 3}},
+                {{6, 5, 1}, {-1, 0}},   {{1, 6, 1, 5}, {0, 2}},    {{3, 1, 4, 1, 5, 1}, {5, 2, 0}},
+                {{2, 3, 1, 4}, {0, 3}}, {{2, 1, 1}, {1}}};
+  for (const auto& c : kCases) {
+    Maker m;
+    const Value x = m.in(c.shape);
+    for (const auto kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
+      for (const bool keep_dim : {false, true}) m.out(ops::reduce_op(kind)(x, {.axes = c.axes, .keep_dim = keep_dim}));
+    AsOracle how;
+    how.options.webgpu.no_host_steps = true;
+    expect_as_oracle(m.g, how);
+  }
+}
+
 // 30, 22.25: packed weights go up, and lie on the device, as the bytes they are.
 TEST_F(DefectsOnWebGpu, K25PackedWeightsStayPacked) {
   Maker m;

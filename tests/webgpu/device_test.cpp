@@ -4,6 +4,7 @@
 
 #include "as_oracle.h"
 #include "backends/webgpu/device.h"
+#include "support/expect_error.h"
 
 namespace rlx::test {
 
@@ -22,6 +23,25 @@ TEST(Adapter, IsThereUnlessTheEnvironmentSaysNot) {
   const DeviceInfo& webgpu = find_device(all, "webgpu");
   EXPECT_TRUE(webgpu.available) << webgpu.why_not
                                 << " ./dev setup installs a software adapter; RLX_TESTS_WITHOUT_WEBGPU=1 does without.";
+}
+
+// A number that is no index is a part of a name as a whole word alone.
+TEST(Adapter, IsChosenByIndexOrByAPartOfItsName) {
+  std::vector<webgpu::AdapterFacts> list(2);
+  list[0].name = "NVIDIA GeForce RTX 4090";
+  list[1].name = "llvmpipe (LLVM 15.0.6, 256 bits)";
+  const auto chosen = [&](const std::string& wanted) { return webgpu::choose_adapter(list, wanted); };
+  EXPECT_EQ(chosen(""), 0u);
+  EXPECT_EQ(chosen("1"), 1u);
+  EXPECT_EQ(chosen("geforce rtx"), 0u);
+  EXPECT_EQ(chosen("4090"), 0u);
+  EXPECT_EQ(chosen("256"), 1u);
+  EXPECT_EQ(chosen("15.0"), 1u);
+  EXPECT_EQ(chosen("RTX 40"), 0u);
+  for (const std::string none : {"2", "15", "90", "409", "0000015", "99999999999999999999"})
+    EXPECT_ERROR(chosen(none), kUnavailable,
+                 str("There is no WebGPU adapter '", none,
+                     "'; there are: 0 'NVIDIA GeForce RTX 4090', 1 'llvmpipe (LLVM 15.0.6, 256 bits)'."));
 }
 
 TEST_F(DeviceOnWebGpu, IsOneForTheWholeProcess) {

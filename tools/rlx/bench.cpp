@@ -211,6 +211,16 @@ int bench(const BenchArgs& args, std::string& out) {
   return 0;
 }
 
+// An option that says nothing about what is measured is a mistake.
+[[noreturn]] void refuse(const CLI::Option& option, std::string_view what) {
+  throw CLI::ValidationError(str("Option ", option.get_name(), " is not for ", what, "."));
+}
+void allow(const CLI::App& app, std::initializer_list<std::string_view> names, std::string_view what) {
+  for (const CLI::Option* option : app.get_options())
+    if (option->count() > 0 && std::find(names.begin(), names.end(), option->get_name()) == names.end())
+      refuse(*option, what);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Work& work) {
@@ -238,9 +248,10 @@ void add_bench(CLI::App& app, Work& work) {
   CLI::Option* tg =
       sub->add_option("--tg", language->answer, "of a language model: tokens of the answer; by default 128")
           ->option_text("N");
-  sub->add_option("--cache-type", language->cache,
-                  "of a language model: how keys and values are kept: f32 (the default), f16, q8_0")
-      ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
+  CLI::Option* cache =
+      sub->add_option("--cache-type", language->cache,
+                      "of a language model: how keys and values are kept: f32 (the default), f16, q8_0")
+          ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);
@@ -268,6 +279,8 @@ void add_bench(CLI::App& app, Work& work) {
   sub->callback([=, &work] {
     if (path->count() == 0 && op->count() == 0) throw CLI::RequiredError("MODEL, or --op NAME,");
     if (path->count() > 0 && (pp->count() > 0 || tg->count() > 0 || is_language_model(model->path))) {
+      allow(*sub, {"MODEL", "--pp", "--tg", "--cache-type", "--runs", "--device", "--threads", "--json"},
+            "a language model");
       language->path = model->path;
       language->target = model->target;
       language->json = args->json;
@@ -276,11 +289,13 @@ void add_bench(CLI::App& app, Work& work) {
       return;
     }
     if (path->count() > 0) {
+      if (cache->count() > 0) refuse(*cache, "a model that is no language model");
       model->json = args->json;
       if (seconds->count() > 0) model->seconds = args->seconds;
       work = [model](std::string& out) { return bench_model(*model, out); };
       return;
     }
+    allow(*sub, {"--op", "--seconds", "--cases", "--no-cases", "--device", "--threads", "--json"}, "ops");
     args->device = model->target.device;
     args->threads = model->target.threads;
     work = [args](std::string& out) { return bench(*args, out); };

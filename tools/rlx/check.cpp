@@ -115,9 +115,9 @@ class Checker {
   }
 
   CompileOptions options_for(const std::string& device, const Way& way) const {
-    CompileOptions options;  // not the environment's: each way says what it is
-    options.device = device;
-    options.threads = target_.threads;
+    CompileOptions options = CompileOptions::from_environment();
+    options.device = target_.device.starts_with(device + ":") ? target_.device : device;  // with its adapter
+    if (target_.threads > 0) options.threads = target_.threads;
     options.dims = feed_.dims;
     way.apply(options);
     return options;
@@ -196,7 +196,7 @@ void check_passes(const Checker& whole, const Feed& feed, const CheckArgs& args,
   if (backend.claims == nullptr) return;  // it has none
   const std::string device(backend.name);
   try {
-    const CompileOptions options = whole.options_for(device, kWays[0]);
+    const CompileOptions options = with_device(whole.options_for(device, kWays[0]));
     const Checker after(optimize_for(backend, whole.graph(), options).graph, feed, args.target);
     outcomes.push_back(whole.compare_with(after, device));
     outcomes.push_back(after.run(device, kAfterPasses));
@@ -268,12 +268,12 @@ Json outcome_json(const Outcome& o) {
 std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const CheckArgs& args) {
   verify(graph);
   const Checker checker(graph, feed, args.target);
-  const std::string only(args.target.device.empty() || args.target.device == "auto"
-                             ? ""
-                             : choose_backend({.device = args.target.device}).name);
+  const std::string& device = args.target.device;
+  const Backend* only = device.empty() || device == "auto" ? nullptr : &choose_backend({.device = device});
+  const WebGpuOptions machine = CompileOptions::from_environment().webgpu;
   std::vector<Outcome> outcomes;
   for (const Backend& backend : backends()) {
-    if (backend.unavailable({}).has_value() || (!only.empty() && backend.name != only)) continue;
+    if (only != nullptr ? &backend != only : backend.unavailable(machine).has_value()) continue;
     for (const Way& way : kWays) outcomes.push_back(checker.run(std::string(backend.name), way));
     check_passes(checker, feed, args, backend, outcomes);
   }

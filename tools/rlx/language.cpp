@@ -34,7 +34,8 @@ void add_language_options(CLI::App& app, LanguageArgs& args) {
       ->required();
   add_target_options(app, args.target);
   app.add_option("--ctx", args.context, "tokens of the context; by default the model's own, at most 4096")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->option_text("N");
   app.add_option("--cache-type", args.cache, "how keys and values are kept: f32, f16, q8_0")
       ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
 }

@@ -193,6 +193,19 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// Is `wanted` a part of the name? A number only as a whole word: 4090 is a part of "RTX 4090", 15 is none of
+// "LLVM 15.0.6".
+bool is_part_of(const std::string& name, const std::string& wanted) {
+  const std::string text = lower_case(name), part = lower_case(wanted);
+  const bool number = std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const auto ends_word = [&](size_t i) {
+    return i >= text.size() || std::string_view(" ,()[]").find(text[i]) != text.npos;
+  };
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1))
+    if (!number || ((at == 0 || ends_word(at - 1)) && ends_word(at + part.size()))) return true;
+  return false;
+}
+
 }  // namespace
 
 size_t choose_adapter(const std::vector<AdapterFacts>& list, const std::string& wanted) {
@@ -206,7 +219,7 @@ size_t choose_adapter(const std::vector<AdapterFacts>& list, const std::string& 
   if (error == std::errc() && end == wanted.data() + wanted.size() && index < list.size()) return index;
   std::string known;
   for (size_t i = 0; i < list.size(); ++i) {
-    if (lower_case(list[i].name).find(lower_case(wanted)) != std::string::npos) return i;
+    if (is_part_of(list[i].name, wanted)) return i;
     known += str(known.empty() ? "" : ", ", i, " '", list[i].name, "'");
   }
   fail(ErrorKind::kUnavailable, str("There is no WebGPU adapter '", wanted, "'; there are: ", known, "."));

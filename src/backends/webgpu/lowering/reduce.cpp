@@ -26,6 +26,19 @@ std::vector<int64_t> sorted_axes(const ops::ReduceAttrs& attrs, int64_t rank) {
   return axes;
 }
 
+// The reduced axes from the first to the last, those of size 1 aside, which count nowhere.
+struct Run {
+  int64_t first, last;  // first = rank, when there are none
+};
+Run run_of(const std::vector<int64_t>& axes, const TensorType& x) {
+  Run run{x.rank(), x.rank()};
+  for (const int64_t a : axes) {
+    if (x.dim(a).is(1)) continue;
+    run = {std::min(run.first, a), a};
+  }
+  return run;
+}
+
 uint32_t identity_of(ReduceKind kind, DType dtype, bool empty) {
   const bool floats = is_float(dtype) || is_complex(dtype);
   const auto bits = static_cast<uint32_t>(std::min<int64_t>(static_cast<int64_t>(size_of(dtype)) * 8, 32));
@@ -152,7 +165,10 @@ bool reduce_supports(const LowerSignature& s, const Device&) {
     const bool is_end = &s.op == &ops::reduce_max || &s.op == &ops::reduce_min;
     if (&s.op == &ops::reduce_mean || (is_end && size_of(dtype) == 8)) return false;
   }
-  return axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());  // side by side: passes see to it
+  const Run run = run_of(axes, s.input(0));
+  for (int64_t d = run.first; d < run.last; ++d)
+    if (!s.input(0).dim(d).is(1) && !std::binary_search(axes.begin(), axes.end(), d)) return false;
+  return true;  // side by side: passes see to it
 }
 
 void lower_reduce(LowerCall& call) {
@@ -166,8 +182,9 @@ void lower_reduce(LowerCall& call) {
     r.split.outer = x.shape.num_elements();
     r.extent_safe = true;
   } else {
+    const Run run = run_of(axes, x);
     for (int64_t d = 0; d < x.rank(); ++d)
-      (d < axes.front() ? r.split.outer : d > axes.back() ? r.split.inner : r.split.cols) *= x.dim(d).value();
+      (d < run.first ? r.split.outer : d > run.last ? r.split.inner : r.split.cols) *= x.dim(d).value();
     r.extent_safe = axes.front() > 0;
   }
   emit_reduction(call, r);

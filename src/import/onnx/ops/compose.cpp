@@ -9,6 +9,8 @@ Value cast_to(const Value& x, DType dtype) { return x.dtype() == dtype ? x : ops
 
 Value scalar_like(OnnxNode& n, const Value& x, double value) { return n.scalar(value, x.dtype()); }
 
+Value magnitude(const Value& x) { return is_int(x.dtype()) && !is_signed(x.dtype()) ? x : ops::abs(x); }
+
 Value reshape_to(const Value& x, std::vector<Dim> shape) {
   return x.shape() == Shape(shape) ? x : ops::reshape(x, {.new_shape = std::move(shape)});
 }

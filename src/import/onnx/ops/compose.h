@@ -8,6 +8,7 @@ namespace rlx::onnx {
 
 Value cast_to(const Value& x, DType dtype);                    // nothing when it has that dtype
 Value scalar_like(OnnxNode& n, const Value& x, double value);  // a constant of x's dtype
+Value magnitude(const Value& x);                               // |x|; nothing for integers without a sign
 Value reshape_to(const Value& x, std::vector<Dim> shape);      // nothing when it has that shape
 void require_rank(const Value& x, int64_t rank, std::string_view what);
 Value unsqueeze(const Value& x, std::vector<int64_t> axes);  // axes of the result, any order

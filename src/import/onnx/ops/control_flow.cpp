@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kMaxUnrolled = 16;        // iterations in place; more become a region
 constexpr int64_t kMaxIterations = 20'000;  // of a loop that is written out
 constexpr int64_t kMaxReversed = 1 << 24;   // elements of an axis
+constexpr int64_t kNoBound = 1LL << 31;     // iterations that no loop gets to; a GPU's integers have 32 bits
 
 // A number of iterations; exporters write the largest int64 where only the condition counts, which no double holds.
 int64_t iterations(const Tensor& trips) {
@@ -160,7 +161,7 @@ std::vector<Item> loop_in_place(OnnxNode& n, LoopParts parts) {
 }
 
 // As `while`: (iteration, condition, carried…, captures…); nothing is stacked.
-std::vector<Item> loop_region(OnnxNode& n, const LoopParts& parts) {
+std::vector<Item> loop_region(OnnxNode& n, const LoopParts& parts, std::optional<int64_t> known_trips) {
   if (parts.stacks > 0) n.unsupported("A loop that stacks values needs a known number of iterations.");
   Importer& importer = n.importer();
   Values operands{n.constant(Tensor::i64({}, {0}))};
@@ -180,7 +181,7 @@ std::vector<Item> loop_region(OnnxNode& n, const LoopParts& parts) {
     operands.push_back(n.graph().value(id));
     types.push_back(n.graph().type(id));
   }
-  const bool has_bound = parts.trips.kind != Item::Kind::kAbsent;
+  const bool has_bound = parts.trips.kind != Item::Kind::kAbsent && known_trips.value_or(0) < kNoBound;
   if (has_bound) {
     operands.push_back(reshape_to(cast_to(importer.value(parts.trips), DType::I64), {}));
     types.push_back(operands.back().type());
@@ -219,7 +220,7 @@ Built loop(OnnxNode& n) {
                                    [](const Item& c) { return c.kind == Item::Kind::kTensor; });
   if (tensors && (!trips || *trips > kMaxUnrolled)) {
     try {
-      return loop_region(n, parts);
+      return loop_region(n, parts, trips);
     } catch (const Error&) {  // shapes change, or the body needs values
       if (!importer.can_observe() && !trips) throw;
     }

@@ -206,13 +206,15 @@ Built is_inf(OnnxNode& n) {
                                   .detect_negative = n.attr("detect_negative", true)});
 }
 
+Built abs(OnnxNode& n) { return magnitude(n.input(0)); }
+
 Built bool_not(OnnxNode& n) { return ops::bit_not(n.input(0)); }
 
 }  // namespace
 
 Rows elementwise_rows() {
   return {
-      {"Abs", 1, unary<ops::abs>},
+      {"Abs", 1, abs},
       {"Acos", 7, unary<ops::acos>},
       {"Acosh", 9, unary<ops::acosh>},
       {"Add", 1, binary<ops::add>},

@@ -45,7 +45,7 @@ Built plain(OnnxNode& n) {
 
 Built reduce_l1(OnnxNode& n) {
   const Reduction r = reduction(n);
-  return reduce<ops::reduce_sum>(ops::abs(r.x), r);
+  return reduce<ops::reduce_sum>(magnitude(r.x), r);
 }
 
 Built reduce_l2(OnnxNode& n) {
