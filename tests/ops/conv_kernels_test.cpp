@@ -60,6 +60,9 @@ TEST(ConvKernels, TheTableNamesAKernelForEachShape) {
             "depthwise");
   EXPECT_EQ(name({{1, 96, 14, 14}, {96, 3, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}, .groups = 32}}), "direct");
   EXPECT_EQ(name({{1, 64, 64, 64}, {3, 64, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}}), "direct");
+  EXPECT_EQ(name({{1, 96, 1, 9, 9}, {96, 1, 1, 3, 3}, {.kernel_size = {1, 3, 3}, .groups = 96}}), "depthwise");
+  EXPECT_EQ(name({{1, 96, 1, 9, 9}, {96, 1, 3, 3, 3}, {.kernel_size = {3, 3, 3}, .padding = {1, 1, 1}, .groups = 96}}),
+            "direct");
   EXPECT_EQ(webgpu::conv_variants().size(), 7u);
 }
 

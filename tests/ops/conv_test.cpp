@@ -94,6 +94,12 @@ OP_CASES(conv) {
   judged({1, 3, 11}, {3, 1, 4}, {{4}, {1}, {3}, {2}, 3}, DType::F32);                                  // depthwise
   judged({2, 2, 4, 5, 3}, {3, 2, 2, 3, 1}, {{2, 3, 1}, {1, 2, 1}, {1, 0, 0}, {2, 1, 1}}, DType::F32);  // 3-D
   judged({2, 4, 3, 4, 5}, {4, 1, 3, 2, 2}, {{3, 2, 2}, {}, {1, 1, 1}, {}, 4}, DType::F32);
+  // One slice, and kernels that reach beyond it: depthwise, but not in two dimensions.
+  judged({1, 4, 1, 8, 8}, {4, 1, 3, 3, 3}, {{3, 3, 3}, {}, {1, 1, 1}, {}, 4}, DType::F32);
+  judged({2, 1, 1, 9, 9}, {6, 1, 3, 3, 3}, {{3, 3, 3}, {}, {1, 1, 1}}, DType::F32);
+  judged({2, 3, 1, 5, 6}, {3, 1, 3, 1, 1}, {{3, 1, 1}, {}, {1, 0, 0}, {}, 3}, DType::F32);
+  judged({1, 3, 1, 5, 6}, {3, 1, 1, 3, 3}, {{1, 3, 3}, {3}, {1, 1, 1}, {}, 3}, DType::F32);  // reads padding alone
+  judged({1, 3, 1, 5, 6}, {6, 1, 1, 3, 3}, {{1, 3, 3}, {}, {0, 1, 1}, {}, 3}, DType::F32);
   judged({1, 5, 6, 6}, {7, 5, 1, 1}, {{1, 1}}, DType::F32);
   judged({2, 2, 5, 6}, {2, 2, 3, 3}, {{3, 3}, {2}, {1}}, DType::F32);        // short lists: the last axis has defaults
   judged({1, 1, 3, 3}, {1, 1, 3, 3}, {{3, 3}, {1, 1}, {4, 4}}, DType::F32);  // windows wholly in the padding are 0
@@ -225,6 +231,13 @@ OP_CASES(conv_transpose) {
   adjoint({1, 2, 5, 6}, {3, 2, 3, 2}, {{3, 2}, {2, 1}, {0, 1, 1, 2}, {1, 2}}, {1, 0});  // other paddings at the ends
   adjoint({2, 4, 11}, {6, 2, 3}, {{3}, {2}, {1, 2}, {2}, 2}, {1});
   adjoint({1, 2, 4, 5, 3}, {3, 2, 2, 3, 1}, {{2, 3, 1}, {2, 1, 2}, {0, 1, 0, 1, 0, 0}, {1, 2, 1}}, {1, 0, 0});
+  // One slice, and kernels that reach beyond it.
+  add({random({2, 4, 1, 4, 4}), random({4, 1, 3, 1, 1})}, {.kernel_size = {3, 1, 1}, .padding = {1, 0, 0}, .groups = 4})
+      .check([](const Tensors& in, const Tensors& out) {  // the middle tap is all that it meets
+        for (int64_t i = 0; i < 128; ++i) EXPECT_NEAR(out[0].at(i), in[0].at(i) * in[1].at(i / 16 % 4 * 3 + 1), 1e-6);
+      });
+  add({random({2, 4, 1, 4, 4}), random({4, 1, 3, 3, 3})},
+      {.kernel_size = {3, 3, 3}, .padding = {1, 1, 1}, .groups = 4});
   for (const WindowFixture& f : window_fixtures("transpose")) {
     const std::vector<int64_t> extra(f.more.begin(), f.more.end() - 1);
     add({f.x, f.w}, {f.kernel, f.stride, f.padding, f.dilation, extra, f.more.back()}).expect({f.y}, kExact);

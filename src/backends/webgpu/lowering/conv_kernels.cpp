@@ -25,6 +25,12 @@ int64_t tiles(const ConvProblem& c, int64_t bm, int64_t bn) {
   return ceil_div(c.m(), bm) * ceil_div(c.n(), bn) * c.groups * c.phases();
 }
 
+// Nothing reads another depth than its window's: the slots are those of a kernel in two dimensions.
+bool is_flat(const ConvProblem& c) {
+  return c.in[0] == 1 && c.out[0] == 1 &&
+         std::ranges::all_of(c.reads, [](const auto& slot) { return slot.at[0] == 0; });
+}
+
 // The kernel of a convolution in two dimensions, from its slots, which are the taps in order.
 struct Flat {
   int64_t kh = 1, kw = 1, dilation_h = 1, dilation_w = 1;
@@ -40,7 +46,7 @@ struct Flat {
 constexpr int64_t kDepthwisePer = 4;  // results of a thread
 
 bool is_depthwise(const ConvProblem& c, const Limits&) {
-  if (c.cin_group() != 1 || c.phases() != 1 || c.in[0] != 1 || c.out[0] != 1) return false;
+  if (c.cin_group() != 1 || c.phases() != 1 || !is_flat(c)) return false;
   const Flat f(c);
   // A transposed convolution reads backwards, and may start inside the image.
   if (f.dilation_w < 0 || f.dilation_h < 0 || c.reads[0].at[1] > 0 || c.reads[0].at[2] > 0) return false;
