@@ -123,6 +123,20 @@ TEST_F(DefectsOnWebGpu, K06SamplingIsNoArgmaxAndKeepsItsLogits) {
   EXPECT_EQ(y.at("y1"), y.at("y2"));
 }
 
+// The weights of that many equal logits add up to more than 2^32 of the kernel's units; half of them are kept.
+TEST_F(DefectsOnWebGpu, K06WeightsOfManyLogitsAddUp) {
+  Maker m;
+  const int64_t n = 1 << 20;
+  const Value logits = m.in({1, n}), rng = m.in({4}, DType::U32);
+  m.out(ops::sample(logits, rng, {.top_p = 0.5f}));
+  m.out(ops::sample(logits, rng));
+  const NamedTensors given = {{m.name(logits), Tensor(DType::F32, {1, n})},
+                              {m.name(rng), Tensor::of<uint32_t>(DType::U32, {4}, std::vector<uint32_t>{2, 0, 0, 0})}};
+  const NamedTensors y = expect_as_oracle(m.g, {.given = given, .tolerance = kExact, .runs = 1});
+  EXPECT_LT(y.at("y0").at(0), n / 2);
+  EXPECT_GE(y.at("y1").at(0), n / 2);  // so that it matters
+}
+
 // 30, 22.7: an activation is the same alone, in a region and behind a product.
 TEST_F(DefectsOnWebGpu, K07ActivationsAreTheSameInEveryKernel) {
   for (size_t i = 1; i < enum_names<ops::ActivationKind>.size(); ++i) {

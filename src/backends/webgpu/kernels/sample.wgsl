@@ -12,6 +12,7 @@ struct Params {
   top_k: u32,        // 0: off; else below cols
   top_p: u32,        // of 2^32; see has_top_p
   has_top_p: u32,
+  one: u32,          // a weight of 1, in units of 2^32: what a whole row weighs has at most 64 bits
   scale: f32,        // 1 / temperature
   seed_low: u32,     // where there is no rng operand
   seed_high: u32,
@@ -93,9 +94,9 @@ fn precise_log(v: f32) -> f32 {
   return m + y + e * 0.693359375;
 }
 
-// exp(z) as a number of 64 bits, in units of 2^-44: sums of any order are the same.
+// exp(z) * p.one as a number of 64 bits, half of them a fraction: sums of any order are the same.
 fn weight_of(z: f32) -> vec2<u32> {
-  let w = exp(z) * 4096.0;
+  let w = exp(z) * f32(p.one);
   let high = floor(w);
   return vec2<u32>(u32((w - high) * 4294967040.0), u32(high));  // low, high
 }

@@ -1,5 +1,7 @@
 #include "rlx/ops/sample.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "backends/webgpu/lowering/lowerings.h"
@@ -37,6 +39,8 @@ void lower_sample(LowerCall& call) {
       .top_k = attrs.top_k < split.cols ? to_u32(attrs.top_k) : 0,
       .top_p = attrs.top_p < 1 ? static_cast<uint32_t>(std::ceil(std::ldexp(top_p, 32))) : 0,
       .has_top_p = attrs.top_p < 1 ? 1u : 0u,
+      // Weights of 1 in every column add up to less than 2^32.
+      .one = 1u << std::min<uint32_t>(12, 32 - std::bit_width(to_u32(split.cols))),
       .scale = 1 / attrs.temperature,
       .seed_low = static_cast<uint32_t>(attrs.seed),
       .seed_high = static_cast<uint32_t>(attrs.seed >> 32),
