@@ -191,10 +191,10 @@ class Lowering {
     const LoweringRow* row = place == NodePlace::kHost ? nullptr : places_.row(index);
     const auto params = params_of(node);
     build_.set_node_params(params);
-    bool all_empty = true;
+    bool all_empty = true;  // of those that somebody wants
     for (size_t r = 0; r < node.results.size(); ++r) {
-      all_empty &= node.results[r].type.shape.num_elements() == 0;
       if (!build_.wants(node.results[r].id)) continue;
+      all_empty &= node.results[r].type.shape.num_elements() == 0;
       const int32_t v = add_result(r, params ? Source::kStatic : Source::kStep);
       if (params) build_.make_static(v, *params);
     }
