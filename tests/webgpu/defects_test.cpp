@@ -178,6 +178,30 @@ TEST_F(DefectsOnWebGpu, K07ActivationsOfTheLargestNumbers) {
                          .tolerance = {.rel = 1e-5, .abs = 1e-6}});
 }
 
+// Beyond 2^16 three products do not keep all bits of an argument's multiple of pi / 2.
+TEST_F(DefectsOnWebGpu, K07SinesOfLargeArguments) {
+  std::vector<float> values = {6.5e4f, 6.6e4f,        1e5f,  1.1e5f, 1e6f,   12345678,
+                               1e9f,   2147483648.0f, 3e15f, 1e30f,  3.4e38f};
+  for (int e = 14; e < 128; ++e)
+    for (const float f : {1.0f, 1.2345678f, 1.9999999f}) values.push_back(std::ldexp(f, e));
+  for (size_t i = values.size(); i > 0; --i) values.push_back(-values[i - 1]);
+  const auto n = static_cast<int64_t>(values.size());
+  Maker m;
+  const Value x = m.in({n});
+  m.out(ops::sin(x));
+  m.out(ops::cos(x));
+  m.out(ops::tan(x));
+  Executable exe = compile(m.g, webgpu_options());
+  const NamedTensors y = exe.run({{"x0", Tensor::f32({n}, values)}});
+  EXPECT_EQ(exe.stats().device.host_steps, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = values[static_cast<size_t>(i)], tan = std::tan(v);
+    EXPECT_NEAR(y.at("y0").at(i), std::sin(v), 1e-5) << v;
+    EXPECT_NEAR(y.at("y1").at(i), std::cos(v), 1e-5) << v;
+    EXPECT_NEAR(y.at("y2").at(i), tan, 1e-5 * (1 + tan * tan)) << v;
+  }
+}
+
 // 30, 22.8: every stage of a long transform has parameters of its own.
 TEST_F(DefectsOnWebGpu, K08LongTransformsOfSeveralStages) {
   Maker m;

@@ -125,13 +125,51 @@ fn f_acos(x: f32) -> f32 {
   let far = 2.0 * asin_of_small(sqrt(z), z);
   return select(1.5707963 - asin_of_small(x, x * x), select(far, 3.1415927 - far, x < 0.0), abs(x) > 0.5);
 }
-// x less a multiple of pi / 2, in three parts, and which multiple.
+// The upper half of a product.
+fn mul_high(a: u32, b: u32) -> u32 {
+  let low = (a & 0xffffu) * (b & 0xffffu);
+  let mid = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
+  let other = (a & 0xffffu) * (b >> 16u) + (mid & 0xffffu);
+  return (a >> 16u) * (b >> 16u) + (mid >> 16u) + (other >> 16u);
+}
+// 128 bits of 2 / pi from a word on, where word 0 is zeros. No array: drivers take long to compile those.
+fn two_by_pi(word: u32) -> vec4<u32> {
+  var bits = vec4<u32>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u);
+  bits = select(bits, vec4<u32>(0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u), word == 1u);
+  bits = select(bits, vec4<u32>(0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u), word == 2u);
+  bits = select(bits, vec4<u32>(0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u), word == 3u);
+  return select(bits, vec4<u32>(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu), word == 4u);
+}
+struct Quarters {
+  count: i32,  // or another number that is the same turn
+  rest: f32,   // x less so many times pi / 2
+}
+fn quarters_of(x: f32) -> Quarters {
+  if (abs(x) < 65536.0) {  // in three parts: their products are exact
+    let j = round(x * 0.63661977);
+    return Quarters(i32(j), ((x - j * 1.5703125) - j * 4.837512969970703e-4) - j * 7.54978995489188e-8);
+  }
+  // Payne and Hanek: the significand times 96 bits of 2 / pi, without those above that make whole turns.
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  let m = (bits & 0x7fffffu) | 0x800000u;
+  let start = (bits >> 23u) - 120u;
+  let words = two_by_pi(start >> 5u);
+  let shift = start & 31u;
+  let c = (words.xyz << vec3<u32>(shift)) | ((words.yzw >> vec3<u32>(1u)) >> vec3<u32>(31u - shift));
+  let lower = m * c.y + mul_high(m, c.z);
+  let turn = m * c.x + mul_high(m, c.y) + select(0u, 1u, lower < m * c.y);  // in units of 2^-32; those of `lower` follow
+  let part = bitcast<i32>((turn << 2u) | (lower >> 30u));  // of a quarter, from -1/2 to 1/2
+  let count = bitcast<i32>(turn >> 30u) + select(0, 1, part < 0);
+  let y = (f32(part) + f32(lower << 2u) * 2.3283064e-10) * 3.6572952e-10;  // * 2^-32; * 2^-32 * pi / 2
+  if (x < 0.0) { return Quarters(-count, -y); }
+  return Quarters(count, y);
+}
 fn f_sin_shifted(x: f32, quarters: i32) -> f32 {
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
   if (nan_of(x) || inf_of(x)) { return zero / zero; }
-  let j = round(x * 0.63661977);
-  let y = ((x - j * 1.5703125) - j * 4.837512969970703e-4) - j * 7.54978995489188e-8;
-  let q = (i32(j) + quarters) & 3;
+  let reduced = quarters_of(x);
+  let y = reduced.rest;
+  let q = (reduced.count + quarters) & 3;
   let z = y * y;
   let s = ((-1.9515295891e-4 * z + 8.3321608736e-3) * z - 1.6666654611e-1) * z * y + y;
   let c = ((2.443315711809948e-5 * z - 1.388731625493765e-3) * z + 4.166664568298827e-2) * z * z - 0.5 * z + 1.0;
