@@ -196,15 +196,21 @@ Step ProgramBuilder::make_step(std::variant<Dispatch, HostCall, Loop> work, std:
           .graph_node = node_index_};
 }
 
-// Operands whose bytes lie together share a binding (spec 40, 3), which has one element type. So where a kernel reads
-// parts of one value as different types, those of all but the first type are copied.
-void ProgramBuilder::separate_types(Dispatch& dispatch) {
+// Operands whose bytes lie together in a buffer that the dispatch may write share a binding (spec 40, 3), which has one
+// element type. So where a kernel reads parts of one value as different types, those of all but the first type are
+// copied.
+void ProgramBuilder::separate_types(Dispatch& dispatch, bool is_static) {
+  const auto may_be_written = [&](const Operand& o) {
+    const Source source = value(root_of(o.value)).source;
+    return source == Source::kStep || source == Source::kState || (source == Source::kStatic && is_static);
+  };
   std::vector<Operand>& operands = dispatch.operands;
   std::optional<KernelFacts> facts;
   for (size_t i = 1; i < operands.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const Operand &first = operands[j], &second = operands[i];
-      if (first.write || second.write || root_of(first.value) != root_of(second.value)) continue;
+      if (first.write || second.write || root_of(first.value) != root_of(second.value) || !may_be_written(second))
+        continue;
       if (!facts) facts = kernel_facts(dispatch.kernel, options_.webgpu.kernels);
       if (facts->bindings[j].element == facts->bindings[i].element) continue;
       operands[i].value = copied(second.value);
@@ -215,7 +221,7 @@ void ProgramBuilder::separate_types(Dispatch& dispatch) {
 void ProgramBuilder::emit(Dispatch dispatch, std::string_view name, bool is_static) {
   for (const Axis* axis : {&dispatch.grid.x, &dispatch.grid.y, &dispatch.grid.z})
     if (axis->items == 0) return;
-  separate_types(dispatch);
+  separate_types(dispatch, is_static);
   const bool in_place = dispatch.in_place;
   std::string called =
       name.empty() ? step_name(*node_->op, node_->attrs, input_types(bound_, *node_)) : std::string(name);

@@ -91,7 +91,7 @@ class ProgramBuilder {
   template <class P>
   void emit_form(int32_t v, int32_t out, KernelKey kernel, std::string_view name);
   void emit_convert(int32_t v, int32_t out);
-  void separate_types(Dispatch& dispatch);
+  void separate_types(Dispatch& dispatch, bool is_static);
 
   Step make_step(std::variant<Dispatch, HostCall, Loop> work, std::string name) const;
   void append(Step step, bool is_static, bool is_of_node, bool in_place);
