@@ -388,6 +388,7 @@ struct Executable::Impl {
     program->run(options.trace_file.empty() && trace == &own ? nullptr : trace, nullptr);
     if (!options.trace_file.empty())
       append_trace(options.trace_file, track, options.device, begin_ns, now_ns(), std::span(*trace).subspan(before));
+    if (!options.debug.keeps_values()) return;
     const WatchedValue value = watched_value();
     if (options.debug.dump_nodes) log(LogLevel::kReport, nodes_text(optimized->graph, value, options.debug));
     if (!options.debug.nan_trace || is_probe) return;
