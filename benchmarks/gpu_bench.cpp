@@ -65,10 +65,11 @@ void fill_packed(Tensor& t, Scheme scheme, uint32_t& seed) {
   };
   for (size_t at = 0; at + block <= bytes.size(); at += block) {
     put_scale(scheme == Scheme::kGgufQ6K ? at + 208 : at);
-    // Minima, so that the mean weight is 0: the mean code by the mean scale.
+    // Minima, so that the mean weight is 0 (the mean code by the mean scale), or in Q4_1 that of Q4_0: with 0 a chain
+    // would end among numbers below 1e-35, whose products are computed the careful way.
     if (scheme == Scheme::kGgufQ4K) put_half(at + 2, 0x099e);
     if (scheme == Scheme::kGgufQ5K) put_half(at + 2, 0x0dce);
-    if (scheme == Scheme::kGgufQ4_1) put_half(at + 2, 0x9438);
+    if (scheme == Scheme::kGgufQ4_1) put_half(at + 2, 0x946c);
   }
 }
 
