@@ -64,6 +64,9 @@ OP_CASES(transpose) {
     add({random({2, 9, 5, 16}, d)}, {.perm = {0, 2, 1, 3}});  // rows stay whole
     add({random({5, 6, 70}, d)}, {.perm = {2, 1, 0}});
     add({random({1, 4, 1, 90, 33}, d)}, {.perm = {4, 2, 1, 0, 3}});
+    add({random({100, 3, 72}, d)}, {.perm = {2, 1, 0}});  // by four elements, with tails
+    add({random({3, 76, 200}, d)}, {.perm = {0, 2, 1}});
+    add({random({2, 68, 3, 132}, d)}, {.perm = {0, 3, 2, 1}});
   }
   add({random({20, 2, 2}, DType::F32)}, {.perm = {1, 0, 2}});
   // Large enough to be streamed past the caches.

@@ -106,7 +106,8 @@ std::string coordinate_text(ParamFields& fields, const std::vector<int64_t>& siz
 
 namespace {
 
-constexpr int64_t kTile = 32;    // side of a tile of transpose
+constexpr int64_t kTile = 32;  // side of a tile of transpose
+constexpr int64_t kWideTile = 64;
 constexpr int64_t kTileMin = 8;  // narrower axes leave most of a tile empty
 
 std::string bindings_text(std::string_view from, std::string_view to) {
@@ -189,18 +190,85 @@ void emit_units(LowerCall& call, Operand from, Operand to, Movement m, bool acti
             is_copy ? "copy" : "");
 }
 
+// What a workgroup of emit_tiles does with its tile, of kTile rows and columns of elements.
+constexpr const char* kTileText = R"(
+  // What lies outside is read as the last inside and not written: conditions between the loads would keep them from being
+  // under way at once.
+  let column = min(in_first + lane % 32u, p.in_size - 1u);
+  let row = lane / 32u;
+  let a = out_first + row;
+  let v0 = x[x_at + min(a, p.out_size - 1u) * p.out_step + column];
+  let v1 = x[x_at + min(a + 8u, p.out_size - 1u) * p.out_step + column];
+  let v2 = x[x_at + min(a + 16u, p.out_size - 1u) * p.out_step + column];
+  let v3 = x[x_at + min(a + 24u, p.out_size - 1u) * p.out_step + column];
+  let to = row * 33u + lane % 32u;
+  tile[to] = v0;
+  tile[to + 264u] = v1;
+  tile[to + 528u] = v2;
+  tile[to + 792u] = v3;
+  workgroupBarrier();
+  let o = out_first + lane % 32u;
+  for (var k = row; k < 32u; k += 8u) {
+    let c = in_first + k;
+    if (o < p.out_size && c < p.in_size) { y[y_at + c * p.in_step + o] = tile[lane % 32u * 33u + k]; }
+  }
+}
+)";
+// Of kWideTile rows and columns, by four elements. Sizes, steps and places along both axes but out_size and in_size
+// count fours. A row's fours lie in an order of its own, so that threads which read down a column meet other banks.
+constexpr const char* kWideTileText = R"(
+  let q = lane % 16u;
+  let row = lane / 16u;
+  let column = min(in_first / 4u + q, p.in_size / 4u - 1u);
+  let a = out_first + row;
+  let v0 = x[x_at + min(a, p.out_size - 1u) * p.out_step + column];
+  let v1 = x[x_at + min(a + 16u, p.out_size - 1u) * p.out_step + column];
+  let v2 = x[x_at + min(a + 32u, p.out_size - 1u) * p.out_step + column];
+  let v3 = x[x_at + min(a + 48u, p.out_size - 1u) * p.out_step + column];
+  tile[row * 16u + (q ^ (row / 4u))] = v0;
+  tile[(row + 16u) * 16u + (q ^ (row / 4u + 4u))] = v1;
+  tile[(row + 32u) * 16u + (q ^ (row / 4u + 8u))] = v2;
+  tile[(row + 48u) * 16u + (q ^ (row / 4u + 12u))] = v3;
+  workgroupBarrier();
+  let o = out_first / 4u + q;
+  for (var k = row; k < 64u; k += 16u) {
+    let c = in_first + k;
+    let at = q * 64u + ((k / 4u) ^ q);  // in rows 4 q … 4 q + 3
+    let v = V(tile[at][k % 4u], tile[at + 16u][k % 4u], tile[at + 32u][k % 4u], tile[at + 48u][k % 4u]);
+    if (o < p.out_size / 4u && c < p.in_size) { y[y_at + c * p.in_step + o] = v; }
+  }
+}
+)";
+
 // The operand's innermost axis `in` is not the result's: tiles through workgroup memory, so that both sides are
 // accessed in runs. One workgroup per tile.
-void emit_tiles(LowerCall& call, Operand from, Operand to, const Movement& m, size_t in, bool active) {
+void emit_tiles(LowerCall& call, Operand from, Operand to, Movement m, size_t in, bool active) {
   const size_t out = m.sizes.size() - 1;
   std::vector<size_t> others;
   for (size_t k = 0; k < m.sizes.size(); ++k)
     if (k != in && k != out) others.push_back(k);
   const int64_t size = element_bytes_of(call.storage(from));
-  const std::string type = size == 2 ? "f16" : size == 8 ? "vec2<u32>" : "u32";
+  const std::string element = size == 2 ? "f16" : size == 8 ? "vec2<u32>" : "u32";
   int64_t rest = 1;
   for (const size_t k : others) rest *= m.sizes[k];
-  const auto tiles = [](int64_t n) { return (n + kTile - 1) / kTile; };
+  // Longer runs are faster where both axes have them.
+  bool wide = size <= 4 && m.sizes[in] >= kWideTile && m.sizes[out] >= kWideTile && m.from_first % 4 == 0 &&
+              m.to_first % 4 == 0 && call.starts_at_multiple_of(from, 4 * size) &&
+              call.starts_at_multiple_of(to, 4 * size);
+  for (size_t k = 0; k < m.sizes.size(); ++k)
+    wide = wide && (k == in ? m.sizes[k] : m.from_strides[k]) % 4 == 0 &&
+           (k == out ? m.sizes[k] : m.to_strides[k]) % 4 == 0;
+  if (wide) {
+    for (size_t k = 0; k < m.sizes.size(); ++k) {
+      if (k != in) m.from_strides[k] /= 4;
+      if (k != out) m.to_strides[k] /= 4;
+    }
+    m.from_first /= 4;
+    m.to_first /= 4;
+  }
+  const std::string type = wide ? str("vec4<", element, ">") : element;
+  const int64_t side = wide ? kWideTile : kTile;
+  const auto tiles = [&](int64_t n) { return (n + side - 1) / side; };
   const int64_t in_tiles = tiles(m.sizes[in]), out_tiles = tiles(m.sizes[out]);
   ParamFields fields;
   fields.add("rest", rest);
@@ -218,42 +286,22 @@ void emit_tiles(LowerCall& call, Operand from, Operand to, const Movement& m, si
   fields.add("x_base", 0);
   fields.add("y_base", 0);
   std::string source = "struct Params {\n" + fields.text + "}\n" + bindings_text(type, type);
-  source += str("var<workgroup> tile: array<", type, ", 1056>;  // 32 rows of 32, and a column against conflicts\n");
+  source += str("alias V = ", type, ";\n", "const SIDE: u32 = ", side, "u;\n", "var<workgroup> tile: array<V, ",
+                wide ? side * side / 4 : side * (side + 1), ">;\n");  // a column more against bank conflicts
   source += R"(
-@compute @workgroup_size(32, 8)
+@compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
-        @builtin(local_invocation_id) local: vec3u) {
+        @builtin(local_invocation_index) lane: u32) {
   var r = group.x + group.y * groups.x;
-  let in_first = (r % p.in_tiles) * 32u;
+  let in_first = (r % p.in_tiles) * SIDE;
   r = r / p.in_tiles;
-  let out_first = (r % p.out_tiles) * 32u;
+  let out_first = (r % p.out_tiles) * SIDE;
   r = r / p.out_tiles;
   if (r >= p.rest) { return; }
 )";
   source += coordinates;
   source += str("  let x_at = p.x_base + p.x_first", read, ";\n  let y_at = p.y_base + p.y_first", write, ";\n");
-  source += R"(
-  // What lies outside is read as the last inside and not written: conditions between the loads would keep them from being
-  // under way at once.
-  let column = min(in_first + local.x, p.in_size - 1u);
-  let a = out_first + local.y;
-  let v0 = x[x_at + min(a, p.out_size - 1u) * p.out_step + column];
-  let v1 = x[x_at + min(a + 8u, p.out_size - 1u) * p.out_step + column];
-  let v2 = x[x_at + min(a + 16u, p.out_size - 1u) * p.out_step + column];
-  let v3 = x[x_at + min(a + 24u, p.out_size - 1u) * p.out_step + column];
-  let to = local.y * 33u + local.x;
-  tile[to] = v0;
-  tile[to + 264u] = v1;
-  tile[to + 528u] = v2;
-  tile[to + 792u] = v3;
-  workgroupBarrier();
-  let o = out_first + local.x;
-  for (var k = local.y; k < 32u; k += 8u) {
-    let c = in_first + k;
-    if (o < p.out_size && c < p.in_size) { y[y_at + c * p.in_step + o] = tile[local.x * 33u + k]; }
-  }
-}
-)";
+  source += wide ? kWideTileText : kTileText;
   // With the outermost axis among the others, fewer of them are done.
   const bool cut = active && !others.empty() && others[0] == 0;
   call.emit({.kernel = {.kernel = "transpose_tile", .source = std::make_shared<std::string>(std::move(source))},
