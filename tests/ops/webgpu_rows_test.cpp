@@ -299,7 +299,8 @@ TEST_F(WebGpuRows, Scans) {
       expect_on_gpu(ops::cumsum, {integers({3000, 5}, -9, 9)}, first);
       expect_on_gpu(ops::cumsum, {random({300, 36})}, last);  // rows in registers
       expect_on_gpu(ops::cumsum, {integers({3, 4096}, -9, 9)}, last);
-      expect_on_gpu(ops::cumsum, {random({2, 9000})}, last);  // chunks of such
+      for (const int64_t n : {8000, 9000, 16384}) expect_on_gpu(ops::cumsum, {random({2, n})}, last);
+      expect_on_gpu(ops::cumsum, {random({2, 20004})}, last);  // chunks of such
       expect_on_gpu(ops::cumsum_backward, {random({2, 7000})}, last);
       expect_on_gpu(ops::cumprod, {rng_.uniform_tensor({2, 900}, 0.9, 1.1, DType::F32)}, last);
     }

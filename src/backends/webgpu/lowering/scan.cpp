@@ -54,12 +54,18 @@ void emit_scan(LowerCall& call, const Scan& s, const RowPlan& plan) {
              .extent_safe = s.extent_safe});
 }
 
-RowPlan plan_rows(const AxisSplit& split) {
+// Rows of up to 16,384 elements in one pass, where the device's workgroups have 512 threads.
+RowPlan plan_rows(const LowerCall& call, const AxisSplit& split) {
   constexpr int64_t kKept = 4;
   RowPlan plan{.outer = split.outer, .cols = split.cols / 4, .inner = 1, .kept = kKept};
-  plan.chunk = std::min<int64_t>(plan.cols, RowPlan::kThreads * kKept);
+  if (const uint32_t threads = row_threads(call);
+      plan.cols > plan.threads * kKept && plan.cols <= threads * 2 * kKept) {
+    plan.threads = threads;
+    if (plan.cols > threads * kKept) plan.kept = 2 * kKept;
+  }
+  plan.chunk = std::min<int64_t>(plan.cols, int64_t{plan.threads} * plan.kept);
   plan.chunks = (plan.cols + plan.chunk - 1) / plan.chunk;
-  plan.lanes = std::bit_ceil(static_cast<uint32_t>((plan.chunk + kKept - 1) / kKept));
+  plan.lanes = std::bit_ceil(static_cast<uint32_t>((plan.chunk + plan.kept - 1) / plan.kept));
   return plan;
 }
 
@@ -76,7 +82,7 @@ void lower_scan(LowerCall& call) {
   s.reverse = attrs.reverse != (&call.op() == &ops::cumsum_backward);
   const Combine combine = combine_for(call, in, out, s.kind, x.dtype, false);
   const bool rows = by_rows(call, s, split);
-  RowPlan plan = rows ? plan_rows(split) : plan_streaming(split, false, combine.may_cut);
+  RowPlan plan = rows ? plan_rows(call, split) : plan_streaming(split, false, combine.may_cut);
   if (plan.chunks > 1) {
     // What comes before each chunk: a scan of the chunks' sums.
     const Operand sums = call.temporary(combine.partial, {plan.rows()}),
