@@ -134,7 +134,12 @@ void emit_norm(LowerCall& call, const NormRows& rows, Operand in, Operand gamma,
                Operand out, bool extent_safe, bool in_place) {
   const bool vector = norm_by_four(call, rows, {in, out}, {gamma, beta});
   if (rows.split.inner > 1 && emit_streamed(call, rows, in, gamma, beta, has_beta, out, extent_safe, in_place)) return;
-  const RowPlan plan = plan_kept(rows.split, vector, row_threads(call));
+  RowPlan plan = plan_kept(rows.split, vector, row_threads(call));
+  // With gammas and betas for all of them, eight loads take too many of a thread's registers.
+  if (has_beta && vector && !rows.grouped() && plan.chunks == 1 && plan.kept == 8 && plan.threads < row_threads(call)) {
+    plan.threads = plan.lanes = row_threads(call);
+    plan.kept = 4;
+  }
   const std::string_view element = call.element(in);
   const std::vector<std::pair<std::string, std::string>> types = {{"V", load_type(element, vector)},
                                                                   {"G", load_type(element, vector && !rows.grouped())}};
