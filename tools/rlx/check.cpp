@@ -269,7 +269,7 @@ std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const Che
   verify(graph);
   const Checker checker(graph, feed, args.target);
   const std::string& device = args.target.device;
-  const Backend* only = device.empty() || device == "auto" ? nullptr : &choose_backend({.device = device});
+  const Backend* only = device == "auto" ? nullptr : &choose_backend({.device = device});
   const WebGpuOptions machine = CompileOptions::from_environment().webgpu;
   std::vector<Outcome> outcomes;
   for (const Backend& backend : backends()) {
@@ -282,6 +282,7 @@ std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const Che
 
 int check(CheckArgs args, std::string& out) {
   args.feed.random_inputs = args.feed.random_params = args.seed;
+  if (args.target.device.empty()) args.target.device = CompileOptions::from_environment().device;
   ModelFile model(args.path, args.target, args.feed);
   std::vector<std::vector<Outcome>> stages;
   if (model.graph() != nullptr) {
@@ -325,7 +326,8 @@ void add_check(CLI::App& app, Work& work) {
   add_target_options(*sub, args->target);
   sub->add_flag("--json", args->json, "write JSON, every node of every way; an infinite difference is null");
   sub->footer(
-      "Each available device (or the one of --device) runs the model with every value kept, as planned, without reuse "
+      "Each available device (or the one of --device or RLX_DEVICE) runs the model with every value kept, as planned, "
+      "without reuse "
       "of\n"
       "memory, with poisoned memory and in source order; then the graph that its passes make is compared with the\n"
       "original and run with every value kept. States start at zero. A value is wrong when it differs by more than "
