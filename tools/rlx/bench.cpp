@@ -239,14 +239,18 @@ void allow(const CLI::App& app, std::initializer_list<std::string_view> names, s
 }  // namespace
 
 void add_bench(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("bench", "measure a model, or single ops beside the machine's peaks");
+  CLI::App* sub =
+      app.add_subcommand("bench", "measure a model, a language model, or single ops beside the processor's peaks");
   auto args = std::make_shared<BenchArgs>();
   auto model = std::make_shared<BenchModelArgs>();
   CLI::Option* path = add_model_option(*sub, model->path)->required(false);
+  path->description(
+      "the model, FILE.onnx or FILE.rlx (a graph as text); or a language model, as 'rlx generate' takes it, of which "
+      "prompt and answer are measured");
   CLI::Option* op = add_value(*sub, "--op", args->op, "NAME", "instead of a model, an op, or 'all'")->excludes(path);
   add_feed_options(*sub, model->feed);
   sub->add_option("--seed", model->seed, "of the inputs and params that are not given; by default 0")->option_text("N");
-  sub->add_option("--warmup", model->warmup, "runs before the measured ones, after the first; by default 1")
+  sub->add_option("--warmup", model->warmup, "runs that are not measured, after the first; by default 1")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->option_text("N");
   sub->add_option("--runs", model->runs, "how many runs to measure; by default as many as fit into --seconds")
@@ -265,14 +269,16 @@ void add_bench(CLI::App& app, Work& work) {
           ->option_text("N");
   CLI::Option* cache =
       sub->add_option("--cache-type", language->cache,
-                      "of a language model: how keys and values are kept: f32 (the default), f16, q8_0")
-          ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
+                      "of a language model: how keys and values are kept: f32 (the default), f16 or q8_0")
+          ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
+          ->option_text("TYPE");
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);
   sub->add_flag("--no-cases", args->no_cases, "of ops: measure the shapes of real models only")
       ->excludes("--cases")
-      ->needs(op);
+      ->needs(op)
+      ->option_text(" ");
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
       "A model's times are those of whole runs; the first run, which prepares weights, stands apart. p90 is what nine\n"
@@ -292,7 +298,7 @@ void add_bench(CLI::App& app, Work& work) {
       "  rlx bench examples/mlp.rlx --input x=x.npy --warmup 10 --runs 1000 --json\n"
       "  rlx bench smollm2 --pp 512 --tg 128\n"
       "  rlx bench --op softmax\n"
-      "  rlx bench --op all --no-cases --threads 1 --json\n");
+      "  rlx bench --op all --no-cases --threads 1 --json");
   sub->callback([=, &work] {
     if (path->count() == 0 && op->count() == 0) throw CLI::RequiredError("MODEL, or --op NAME,");
     if (path->count() > 0 && (pp->count() > 0 || tg->count() > 0 || is_language_model(model->path))) {
