@@ -67,6 +67,15 @@ TEST_F(Cli, RunComputesWhatTheFilesSay) {
   EXPECT_EQ(outputs[2]["first"], json({1234567890123456789}));
 }
 
+// Whatever its sign, which processors and GPUs choose.
+TEST_F(Cli, NaNHasNoSign) {
+  folder.write("nan.rlx", "graph @g {\n  %x = input() : [2] f32\n  %y = neg(%x) : [2] f32\n  return %x, %y\n}\n");
+  const ToolResult r = run_tool(str("run ", folder.path("nan.rlx"), " --input x=nan"));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "[nan, nan]")) << r.out;
+  EXPECT_FALSE(contains(r.out, "-nan")) << r.out;
+}
+
 TEST_F(Cli, RunShowsValuesAndCountsNaN) {
   write_npy(folder.path("x.npy"), Tensor::f32({1, 4}, {NAN, 1, 2, 3}));
   const ToolResult r = run_tool(str("run ", toy, " --input x=", folder.path("x.npy"),
