@@ -32,6 +32,21 @@ TEST(Bench, MeasuresAnOpBesideThePeaks) {
   EXPECT_LE(row["best_ms"], row["median_ms"]);
 }
 
+// The processor's peaks say nothing about a GPU.
+TEST(Bench, ComparesAGpuWithNoPeaks) {
+  const ToolResult cpu = run_tool("bench --op softmax --seconds 0 --no-cases --device cpu");
+  EXPECT_NE(cpu.out.find("peaks ("), cpu.out.npos) << cpu.out << cpu.err;
+  EXPECT_NE(cpu.out.find("of peak"), cpu.out.npos) << cpu.out;
+  if (run_tool("devices --json").json()["devices"][0]["available"] != true) GTEST_SKIP() << "no adapter";
+  const ToolResult gpu = run_tool("bench --op softmax --seconds 0 --no-cases --device webgpu");
+  EXPECT_EQ(gpu.code, 0) << gpu.err;
+  EXPECT_NE(gpu.out.find("GB/s"), gpu.out.npos) << gpu.out;
+  for (const std::string what : {"peak", "of copy", "%"}) EXPECT_EQ(gpu.out.find(what), gpu.out.npos) << gpu.out;
+  const nlohmann::json json = run_tool("bench --op softmax --seconds 0 --no-cases --device webgpu --json").json();
+  EXPECT_FALSE(json.contains("peaks"));
+  EXPECT_EQ(json["device"], "webgpu");
+}
+
 TEST(Bench, LetsOpTestsWriteTheCases) {
   const ToolResult r = run_tool("bench --op softmax --seconds 0 --threads 1 --json");
   ASSERT_EQ(r.code, 0) << r.err;

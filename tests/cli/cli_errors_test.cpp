@@ -31,8 +31,20 @@ TEST_F(CliErrors, FilesThatAreNotThere) {
     expect(command + folder.path("folder.rlx"), 1, "it is a directory");
     expect(command + folder.path("model.txt"), 1, "model.txt' is not a model that rlx can load");
   }
+  // Language models have commands of their own, which these name.
+  std::filesystem::create_directory(folder.path("bert"));
+  folder.write("bert/config.json", "{}");
+  folder.write("m.gguf", "GGUF");
+  for (const std::string command : {"run ", "info ", "check "})
+    for (const std::string& model : {folder.path("m.gguf"), folder.path("bert"), std::string("smollm2")})
+      expect(command + model, 1, str("'", model, "' is a language model or an encoder of texts, which rlx generate, "));
   expect(run_toy + "--input x=/no/x.npy", 1, "/no/x.npy");
   expect(run_toy + "--params /no/w.npz --dim batch=1", 1, "/no/w.npz");
+}
+
+TEST_F(CliErrors, TolerancesAreNotNegative) {
+  for (const std::string value : {"--rtol -1", "--atol -0.5", "--rtol nan"})
+    expect("test-onnx " + folder.path("") + " " + value, 1, "are not numbers from 0 on.");
 }
 
 TEST_F(CliErrors, MalformedTextNamesThePlace) {

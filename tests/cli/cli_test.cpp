@@ -26,13 +26,23 @@ TEST_F(Cli, VersionAndHelpSucceed) {
   const ToolResult version = run_tool("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_TRUE(version.out.starts_with("rlx 0.")) << version.out;
-  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices ", "bench ", "trace "}) {
+  for (const std::string command : {"", "run ", "info ", "check ", "ops ", "devices ", "bench ", "trace ", "embed ",
+                                    "generate ", "chat ", "tokenize ", "perplexity ", "quantize ", "test-onnx "}) {
     const ToolResult help = run_tool(command + "--help");
     EXPECT_EQ(help.code, 0);
     EXPECT_EQ(help.err, "");
     EXPECT_TRUE(contains(help.out, "Usage: rlx " + command)) << help.out;
-    EXPECT_TRUE(contains(help.out, "Examples:")) << help.out;
+    EXPECT_TRUE(contains(help.out, "\n  rlx " + command.substr(0, command.find(' ')))) << help.out;  // an example
+    // What CLI11 writes where an option does not say what it takes.
+    for (const std::string word : {"REQUIRED", "TEXT:", "INT:", "Needs:", "Excludes:"})
+      EXPECT_FALSE(contains(help.out, word)) << word << "\n" << help.out;
   }
+  EXPECT_TRUE(contains(run_tool("perplexity --help").out, "by default 512"));
+  EXPECT_TRUE(contains(run_tool("bench --help").out, "or a language model"));
+  // A device that is not there is said once, not of each case.
+  const ToolResult nowhere = run_tool(str("test-onnx ", RLX_SOURCE_DIR, "/examples --device abacus"));
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_TRUE(nowhere.err.starts_with("rlx: There is no device 'abacus'")) << nowhere.err << nowhere.out;
 }
 
 TEST_F(Cli, RunComputesWhatTheFilesSay) {
@@ -55,6 +65,15 @@ TEST_F(Cli, RunComputesWhatTheFilesSay) {
   EXPECT_EQ(outputs[0]["mean"], 2.5 / 8);
   EXPECT_EQ(outputs[0]["nan"], 0);
   EXPECT_EQ(outputs[2]["first"], json({1234567890123456789}));
+}
+
+// Whatever its sign, which processors and GPUs choose.
+TEST_F(Cli, NaNHasNoSign) {
+  folder.write("nan.rlx", "graph @g {\n  %x = input() : [2] f32\n  %y = neg(%x) : [2] f32\n  return %x, %y\n}\n");
+  const ToolResult r = run_tool(str("run ", folder.path("nan.rlx"), " --input x=nan"));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "[nan, nan]")) << r.out;
+  EXPECT_FALSE(contains(r.out, "-nan")) << r.out;
 }
 
 TEST_F(Cli, RunShowsValuesAndCountsNaN) {

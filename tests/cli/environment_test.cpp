@@ -86,6 +86,12 @@ TEST_F(Environment, SwitchesReachACheck) {
     EXPECT_EQ(r.code, 0) << variable << "\n" << r.out << r.err;
     EXPECT_EQ(r.out.find("webgpu"), r.out.npos) << variable << "\n" << r.out;
   }
+  // The variable names the one device, unless the command line does.
+  EXPECT_NE(run("RLX_DEVICE=reference", check).out.find("ok: 5 ways agree"), std::string::npos);
+  EXPECT_EQ(run("RLX_DEVICE=reference", check).out.find("cpu"), std::string::npos);
+  EXPECT_EQ(run("RLX_DEVICE=reference", check + "--device cpu").out.find("reference"), std::string::npos);
+  EXPECT_EQ(run("RLX_DEVICE=auto", check).out, run_tool(check).out);
+  EXPECT_EQ(run("RLX_DEVICE=abacus", check).code, 1);
   if (run_tool("devices --json").json()["devices"][0]["available"] != true) return;  // no adapter
   expect_failure("RLX_WGPU_KERNELS=/nowhere", "webgpu", "/nowhere");
   // The adapter of the command line comes before that of the environment.

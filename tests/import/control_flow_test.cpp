@@ -143,6 +143,43 @@ TEST(OnnxLoop, RunsOnAGpuWithTheLargestNumberOfIterations) {
   }
 }
 
+// The same of a number that is an input, or computed of one: with 64 bits, for what a GPU would make of it.
+TEST(OnnxLoop, RunsOnAGpuWithALargeNumberThatIsGiven) {
+  const int64_t most = std::numeric_limits<int64_t>::max(), word = int64_t{1} << 31;
+  GraphText body = loop_body("c2");
+  body.node({"Add", {"v", "x"}, {"v2"}})
+      .node({"ReduceMax", {"v2"}, {"top"}, {attr("keepdims", 0)}})
+      .node({"Less", {"top", "limit"}, {"c2"}});
+  const NodeText loop{"Loop", {"trips", "go", "x"}, {"y"}, {graph_attr("body", body)}};
+  const auto expect = [&](const std::vector<NodeText>& nodes, const std::vector<int64_t>& given, int64_t host_loop) {
+    ModelText m;
+    for (const NodeText& n : nodes) m.graph.node(n);
+    m.graph.node(loop).input("x", floats_type({2})).input(nodes.empty() ? "trips" : "m", ints_type({1}));
+    m.graph.initializer(boolean("go", true)).initializer(floats("limit", {}, {4}));
+    m.graph.initializer(ints("one", {1}, {1})).initializer(ints("most", {1}, {most}));
+    m.graph.output("y", any_rank(ElemType::kFloat));
+    for (const DeviceInfo& device : devices()) {
+      if (!device.available) continue;
+      CompileOptions options{.device = device.name};
+      options.webgpu.min_loop_work = host_loop;
+      const auto bytes = std::make_shared<const std::string>(m);
+      Session session(onnx::parse_source(*bytes, bytes, "", "test"), options, {});
+      for (const int64_t n : given)
+        EXPECT_EQ(run(session, {{"x", kX}, {nodes.empty() ? "trips" : "m", Tensor::i64({1}, {n})}}).at(0),
+                  n > 2 ? Tensor::f32({2}, {4, -8}) : Tensor::f32({2}, {2, -4}))
+            << device.name << ", " << n << ", " << nodes.size();
+    }
+  };
+  for (const int64_t host_loop : {0, 1 << 20}) {
+    expect({}, {1, 3, word - 1, word, most}, host_loop);
+    expect({{"Add", {"m", "m"}, {"twice"}}, {"Sub", {"twice", "one"}, {"trips"}}},
+           {1, 3, word / 2, word - 1, word, most / 2}, host_loop);
+    expect({{"Mul", {"m", "m"}, {"trips"}}}, {1, 3, word / 2, word - 1, word}, host_loop);
+    expect({{"Less", {"one", "m"}, {"many"}}, {"Where", {"many", "most", "m"}, {"trips"}}}, {1, 3, word, most},
+           host_loop);
+  }
+}
+
 TEST(OnnxLoop, StacksAndGrows) {
   GraphText body = loop_body();
   body.node({"Concat", {"v", "v"}, {"v2"}, {attr("axis", 0)}})

@@ -63,6 +63,13 @@ OP_CASES(topk) {
       add({integers({5000, 3}, 0, 900, DType::F32)},
           {.k = k, .axis = 0, .largest = largest, .index_dtype = DType::I64});
     }
+  // So many that rows are sorted whole, also where they need no entries behind them.
+  for (const bool largest : {true, false}) {
+    add({random({2, 7000})}, {.k = 7000, .largest = largest});
+    add({integers({2, 7000}, -9, 9, DType::F16)}, {.k = 6500, .largest = largest});
+    add({integers({8192, 2}, 0, 900, DType::I32)}, {.k = 8192, .axis = 0, .largest = largest});
+    add({integers({2, 7000}, 0, 255, DType::U8)}, {.k = 7000, .largest = largest, .index_dtype = DType::I64});
+  }
   std::vector<float> special(3000);
   for (size_t i = 0; i < special.size(); ++i) {
     const float kValues[] = {NAN, 0.0f, -0.0f, kInf, -kInf, 1.0f, -1.0f, -NAN, 1e-40f};
@@ -70,6 +77,10 @@ OP_CASES(topk) {
   }
   for (const bool largest : {true, false})
     for (const int64_t k : {5, 900}) add({Tensor::f32({3000}, special)}, {.k = k, .largest = largest});
+  std::vector<float> more = special;
+  for (int i = 0; i < 2; ++i) more.insert(more.end(), special.begin(), special.end());
+  more.resize(8000);
+  for (const bool largest : {true, false}) add({Tensor::f32({8000}, more)}, {.k = 8000, .largest = largest});
   // Integers of every width, rows of several kernels, with the ends of their ranges.
   for (const DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32})
     for (const bool largest : {true, false})

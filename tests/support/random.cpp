@@ -65,16 +65,22 @@ uint64_t first_seed() {
   return only ? std::strtoull(only, nullptr, 10) : 1;
 }
 
-void for_random(int count, const std::function<void(Rng&)>& body) {
+void for_random(int count, const std::function<bool()>& enough, const std::function<void(Rng&)>& body) {
+  const uint64_t first = first_seed(), most = first + 10 * static_cast<uint64_t>(count);
   if (std::getenv("RLX_SEED")) count = 1;
   if (const char* many = std::getenv("RLX_SEEDS")) count = std::atoi(many);
-  const uint64_t first = first_seed(), end = first + static_cast<uint64_t>(count);
-  for (uint64_t seed = first; seed < end; ++seed) {
+  const uint64_t end = first + static_cast<uint64_t>(count);
+  for (uint64_t seed = first; seed < end || (seed < most && !enough()); ++seed) {
     SCOPED_TRACE("repeat with RLX_SEED=" + std::to_string(seed));
     Rng rng(seed);
     body(rng);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+void for_random(int count, const std::function<void(Rng&)>& body) {
+  for_random(
+      count, [] { return true; }, body);
 }
 
 }  // namespace rlx::test

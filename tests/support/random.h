@@ -38,5 +38,8 @@ uint64_t first_seed();
 // Calls `body` with `count` seeds; a failure names the seed that repeats it (RLX_SEED=… runs that one alone, and
 // RLX_SEEDS=… so many from there on).
 void for_random(int count, const std::function<void(Rng&)>& body);
+// The same for a test that counts what it covers: goes on with the next seeds until that is `enough`, up to ten times
+// as many. So the claim holds from any seed on, and for RLX_SEED=… alone.
+void for_random(int count, const std::function<bool()>& enough, const std::function<void(Rng&)>& body);
 
 }  // namespace rlx::test

@@ -1,5 +1,6 @@
 // Control flow whose regions run on the device (spec 40, 5.7).
 #include "rlx/ops.h"
+#include "support/expect_error.h"
 #include "support/op_cases.h"
 #include "support/random.h"
 #include "webgpu_test.h"
@@ -128,6 +129,37 @@ TEST_F(LoopsOnWebGpu, AScanStacksRowsWithoutReadingAnyBack) {
     compare(g, {{"c", rng.tensor({6})}, {"k", rng.tensor({6})}, {"xs", rng.tensor({length, 6})}}, {}, device_loops(),
             &stats);
     EXPECT_EQ(stats.submits, 2 * (length / 64 + 1));
+  }
+}
+
+// A bound that does not fit the device's integers is as good as the largest that does; a number that is more is not.
+TEST_F(LoopsOnWebGpu, OnlyBoundsMayBeLarge) {
+  const TensorType number{{}, DType::I64}, row{{64}, DType::F32};
+  for (const bool is_added : {false, true}) {
+    Graph g;
+    const Value i = g.input("i", number), n = g.input("n", number), x = g.input("x", row);
+    const GraphPtr cond = region([&](Graph& c) {
+      const Value at = c.input("i", number), end = c.input("n", number), v = c.input("x", row);
+      const Value small =
+          ops::lt(ops::reduce_max(v, {.axes = {0}, .keep_dim = false}), c.constant(Tensor::f32({}, {3})));
+      c.output(ops::where(ops::lt(at, end), small, c.constant(Tensor(DType::Bool, {}))), "go");
+    });
+    const GraphPtr body = region([&](Graph& b) {
+      const Value at = b.input("i", number), end = b.input("n", number), v = b.input("x", row);
+      b.output(is_added ? at + end : at + b.constant(Tensor::i64({}, {1})), "i");
+      b.output(end, "n");
+      b.output(v + b.constant(Tensor::f32({}, {1})), "x");
+    });
+    g.output(ops::while_(Values{i, n, x}, {.cond = cond, .body = body}).result(2), "y");
+    const NamedTensors in = {
+        {"i", Tensor::i64({}, {0})}, {"n", Tensor::i64({}, {int64_t{1} << 40})}, {"x", Tensor(DType::F32, {64})}};
+    if (!is_added) {
+      compare(g, in, {}, device_loops(true));
+      continue;
+    }
+    Executable exe = compile(g, device_loops());
+    EXPECT_TRUE(throws_error([&] { exe.run(in); }, ErrorKind::kUnsupported,
+                             "Value 1099511627776 of input 'n' ([] i64) does not fit the 32 bits"));
   }
 }
 

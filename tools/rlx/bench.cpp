@@ -38,6 +38,13 @@ struct Measured {
   Cost cost;
 };
 
+CompileOptions options_of(const BenchArgs& args) {
+  CompileOptions options = CompileOptions::from_environment();
+  if (!args.device.empty()) options.device = args.device;
+  if (args.threads > 0) options.threads = args.threads;
+  return options;
+}
+
 // The one op of a case; null when the graph has none.
 const Node* last_op(const Graph& graph) {
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node)
@@ -68,10 +75,7 @@ Measured measure(Graph graph, const std::string& label, const NamedTensors& give
   for (const Result& r : node->results) results.push_back(r.type);
   m.cost = cost_of(*node->op, node->attrs, in, results);
 
-  CompileOptions options = CompileOptions::from_environment();
-  if (!args.device.empty()) options.device = args.device;
-  if (args.threads > 0) options.threads = args.threads;
-  Executable exe = compile(std::move(graph), options);
+  Executable exe = compile(std::move(graph), options_of(args));
   const auto value = [&](const Port& port) {
     const auto it = given.find(port.name);
     if (it == given.end()) return random_operand(port.name, port.type, index_limit);
@@ -161,7 +165,10 @@ int bench(const BenchArgs& args, std::string& out) {
     fail(ErrorKind::kInvalid, str("There is no op '", args.op, "'; 'rlx ops' lists them."));
   require(args.cases.empty() || std::filesystem::is_directory(args.cases), "Folder '", args.cases,
           "' is not there; op_tests --write_cases=", args.cases, " fills one.");
-  const cpu::Peaks peaks = cpu::measure_peaks(*host::shared_pool(args.threads));
+  const CompileOptions options = options_of(args);
+  const std::string device(choose_backend(options).name);
+  std::optional<cpu::Peaks> peaks;  // of the processor: of a GPU nobody knows them
+  if (device != "webgpu") peaks = cpu::measure_peaks(*host::shared_pool(options.threads));
   std::vector<Measured> all;
   for (const BenchShape& shape : bench_shapes()) {
     if (args.op != "all" && shape.op->name != args.op) continue;
@@ -191,22 +198,30 @@ int bench(const BenchArgs& args, std::string& out) {
                       {"median_ms", m.median_ms},
                       {"gflops", m.cost.flops / m.best_ms * 1e-6},
                       {"gb_per_s", m.cost.bytes / m.best_ms * 1e-6}});
-    out += dump({{"peaks",
-                  {{"gflops", peaks.gflops},
-                   {"copy_gb_per_s", peaks.copy_gbs},
-                   {"read_gb_per_s", peaks.read_gbs},
-                   {"simd", peaks.target}}},
-                 {"ops", rows}});
+    Json json = {{"device", device}};
+    if (peaks)
+      json["peaks"] = {{"gflops", peaks->gflops},
+                       {"copy_gb_per_s", peaks->copy_gbs},
+                       {"read_gb_per_s", peaks->read_gbs},
+                       {"simd", peaks->target}};
+    json["ops"] = std::move(rows);
+    out += dump(json);
     return 0;
   }
-  out += str("peaks (", peaks.target, "): ", number_text(peaks.gflops), " GFLOP/s f32, copy ",
-             number_text(peaks.copy_gbs), " GB/s, read ", number_text(peaks.read_gbs), " GB/s\n");
+  if (peaks)
+    out += str("peaks (", peaks->target, "): ", number_text(peaks->gflops), " GFLOP/s f32, copy ",
+               number_text(peaks->copy_gbs), " GB/s, read ", number_text(peaks->read_gbs), " GB/s\n");
   std::vector<std::vector<std::string>> rows = {
       {"op", "case", "best ms", "median", "GFLOP/s", "of peak", "GB/s", "of copy", "kernel"}};
   for (const Measured& m : all)
     rows.push_back({m.op, m.label, number_text(m.best_ms), number_text(m.median_ms), rate(m.cost.flops, m.best_ms),
-                    percent(m.cost.flops, m.best_ms, peaks.gflops), rate(m.cost.bytes, m.best_ms),
-                    percent(m.cost.bytes, m.best_ms, peaks.copy_gbs), m.kernel});
+                    peaks ? percent(m.cost.flops, m.best_ms, peaks->gflops) : "", rate(m.cost.bytes, m.best_ms),
+                    peaks ? percent(m.cost.bytes, m.best_ms, peaks->copy_gbs) : "", m.kernel});
+  if (!peaks)
+    for (std::vector<std::string>& row : rows) {
+      row.erase(row.begin() + 7);
+      row.erase(row.begin() + 5);
+    }
   out += table_text(rows);
   return 0;
 }
@@ -224,14 +239,18 @@ void allow(const CLI::App& app, std::initializer_list<std::string_view> names, s
 }  // namespace
 
 void add_bench(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("bench", "measure a model, or single ops beside the machine's peaks");
+  CLI::App* sub =
+      app.add_subcommand("bench", "measure a model, a language model, or single ops beside the processor's peaks");
   auto args = std::make_shared<BenchArgs>();
   auto model = std::make_shared<BenchModelArgs>();
   CLI::Option* path = add_model_option(*sub, model->path)->required(false);
+  path->description(
+      "the model, FILE.onnx or FILE.rlx (a graph as text); or a language model, as 'rlx generate' takes it, of which "
+      "prompt and answer are measured");
   CLI::Option* op = add_value(*sub, "--op", args->op, "NAME", "instead of a model, an op, or 'all'")->excludes(path);
   add_feed_options(*sub, model->feed);
   sub->add_option("--seed", model->seed, "of the inputs and params that are not given; by default 0")->option_text("N");
-  sub->add_option("--warmup", model->warmup, "runs before the measured ones, after the first; by default 1")
+  sub->add_option("--warmup", model->warmup, "runs that are not measured, after the first; by default 1")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->option_text("N");
   sub->add_option("--runs", model->runs, "how many runs to measure; by default as many as fit into --seconds")
@@ -250,22 +269,26 @@ void add_bench(CLI::App& app, Work& work) {
           ->option_text("N");
   CLI::Option* cache =
       sub->add_option("--cache-type", language->cache,
-                      "of a language model: how keys and values are kept: f32 (the default), f16, q8_0")
-          ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
+                      "of a language model: how keys and values are kept: f32 (the default), f16 or q8_0")
+          ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
+          ->option_text("TYPE");
   add_value(*sub, "--cases", args->cases, "DIR",
             "of ops: take the tests' cases from here, as op_tests --write_cases=DIR writes them")
       ->needs(op);
   sub->add_flag("--no-cases", args->no_cases, "of ops: measure the shapes of real models only")
       ->excludes("--cases")
-      ->needs(op);
+      ->needs(op)
+      ->option_text(" ");
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
       "A model's times are those of whole runs; the first run, which prepares weights, stands apart. p90 is what nine\n"
       "runs of ten stay within, throughput follows from the median, and peak memory is all that the process has had.\n"
       "An op's times are the best of all repetitions and their median. GFLOP/s count a multiply-add as two; GB/s "
       "count\n"
-      "every operand and result once. Peaks are measured first: multiply-adds in registers, memcpy and reads of 256 "
-      "MiB.\n"
+      "every operand and result once. On the processor its peaks are measured first: multiply-adds in registers, "
+      "memcpy "
+      "and\n"
+      "reads of 256 MiB; times on a GPU stand without any.\n"
       "Measured are the op's shapes in real models, and the cases of its tests: op_tests of this build tree (or else "
       "of\n"
       "build/dev) writes them into a folder that is removed afterwards.\n"
@@ -275,7 +298,7 @@ void add_bench(CLI::App& app, Work& work) {
       "  rlx bench examples/mlp.rlx --input x=x.npy --warmup 10 --runs 1000 --json\n"
       "  rlx bench smollm2 --pp 512 --tg 128\n"
       "  rlx bench --op softmax\n"
-      "  rlx bench --op all --no-cases --threads 1 --json\n");
+      "  rlx bench --op all --no-cases --threads 1 --json");
   sub->callback([=, &work] {
     if (path->count() == 0 && op->count() == 0) throw CLI::RequiredError("MODEL, or --op NAME,");
     if (path->count() > 0 && (pp->count() > 0 || tg->count() > 0 || is_language_model(model->path))) {

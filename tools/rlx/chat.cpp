@@ -177,17 +177,24 @@ void add_chat(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("chat", "talk with a language model, in the form it was trained for");
   auto args = std::make_shared<ChatArgs>();
   add_language_options(*sub, args->language);
-  CLI::Option* prompt = sub->add_option("-p,--prompt", args->prompt, "answer this, once; without it: a conversation");
-  sub->add_option("--system", args->system, "what the model is told before the conversation");
-  sub->add_option("-n,--tokens", args->answer.max_tokens, "tokens of an answer at most; -1: until the context is full")
+  CLI::Option* prompt = sub->add_option("-p,--prompt", args->prompt, "answer this, once; without it: a conversation")
+                            ->option_text("TEXT");
+  sub->add_option("--system", args->system, "what the model is told before the conversation")->option_text("TEXT");
+  sub->add_option("-n,--tokens", args->answer.max_tokens,
+                  "tokens of an answer at most; by default -1: until the context is full")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 24))
-      ->capture_default_str();
+      ->option_text("N");
   add_sampling_options(*sub, args->sampling);
   sub->add_option("--stop", args->answer.stops, "a text that ends an answer; may be given several times")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT");
   sub->add_flag("--stats", args->stats, "tokens per second, behind each answer");
-  sub->add_flag("--json", args->json, "with -p: write JSON when it is done")->needs(prompt);
-  sub->footer("Examples:\n  rlx chat smollm2\n  rlx chat smollm2 -p \"Why is the sky blue?\" --stats");
+  sub->add_flag("--json", args->json, "with -p: write JSON when it is done, instead of the text as it comes")
+      ->needs(prompt)
+      ->option_text(" ");
+  sub->footer(
+      "In a conversation /help lists what else can be typed.\n\nExamples:\n  rlx chat smollm2\n  rlx chat smollm2 -p "
+      "\"Why is the sky blue?\" --stats");
   sub->callback([&work, args] {
     work = [args](std::string& out) { return args->prompt ? answer_once(*args, out) : converse(*args, out); };
   });

@@ -269,7 +269,7 @@ std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const Che
   verify(graph);
   const Checker checker(graph, feed, args.target);
   const std::string& device = args.target.device;
-  const Backend* only = device.empty() || device == "auto" ? nullptr : &choose_backend({.device = device});
+  const Backend* only = device == "auto" ? nullptr : &choose_backend({.device = device});
   const WebGpuOptions machine = CompileOptions::from_environment().webgpu;
   std::vector<Outcome> outcomes;
   for (const Backend& backend : backends()) {
@@ -282,6 +282,7 @@ std::vector<Outcome> check_graph(const Graph& graph, const Feed& feed, const Che
 
 int check(CheckArgs args, std::string& out) {
   args.feed.random_inputs = args.feed.random_params = args.seed;
+  if (args.target.device.empty()) args.target.device = CompileOptions::from_environment().device;
   ModelFile model(args.path, args.target, args.feed);
   std::vector<std::vector<Outcome>> stages;
   if (model.graph() != nullptr) {
@@ -323,16 +324,18 @@ void add_check(CLI::App& app, Work& work) {
   sub->add_option("--seed", args->seed, "of the inputs and params that are not given; by default 0")->option_text("N");
   sub->add_option("--worst", args->worst, "how many of the worst nodes to list; by default 5")->option_text("N");
   add_target_options(*sub, args->target);
+  sub->get_option("--device")
+      ->description(
+          "the only device to check: webgpu, webgpu:ADAPTER (index or part of its name), cpu or reference; by default "
+          "all");
   sub->add_flag("--json", args->json, "write JSON, every node of every way; an infinite difference is null");
   sub->footer(
-      "Each available device (or the one of --device) runs the model with every value kept, as planned, without reuse "
-      "of\n"
-      "memory, with poisoned memory and in source order; then the graph that its passes make is compared with the\n"
-      "original and run with every value kept. States start at zero. A value is wrong when it differs by more than "
-      "1e-4\n"
-      "of the largest (f16: 2^-9, bf16: 2^-6); integers must be equal. The first wrong node is named and the exit "
-      "code\n"
-      "is 1.\n"
+      "Each available device (or the one that --device or RLX_DEVICE names) runs the model with every value kept, as\n"
+      "planned, without reuse of memory, with poisoned memory and in source order; then the graph that its passes "
+      "make\n"
+      "is compared with the original and run with every value kept. States start at zero. A value is wrong when it\n"
+      "differs by more than 1e-4 of the largest (f16: 2^-9, bf16: 2^-6); integers must be equal. The first wrong node\n"
+      "is named and the exit code is 1.\n"
       "\n"
       "Examples:\n"
       "  rlx check examples/mlp.rlx --dim batch=4\n"

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -32,6 +33,7 @@ Json ports_json(const std::vector<Port>& ports) {
 }
 
 std::string number_text(double number) {
+  if (std::isnan(number)) return "nan";  // its sign says nothing, and differs between devices
   char text[64];
   std::snprintf(text, sizeof text, "%.6g", number);
   return text;

@@ -111,14 +111,16 @@ int embed(const EmbedArgs& args, std::string& out) {
 void add_embed(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("embed", "texts as vectors that are near where meanings are");
   auto args = std::make_shared<EmbedArgs>();
-  sub->add_option("MODEL", args->model, str("a Hugging Face folder, a .gguf file, or a name: ", short_names()))
-      ->required();
-  sub->add_option("TEXT", args->texts, "texts");
-  sub->add_option("-f,--file", args->file, "a file with a text per line; -: standard input");
-  sub->add_option("--pool", args->pool, "how a text's tokens become one vector; by default as the model says")
-      ->check(CLI::IsMember({"mean", "cls", "last"}));
+  add_language_model(*sub, args->model);
+  sub->add_option("TEXT", args->texts, "texts, each of which gets a vector; or --file")->option_text("...");
+  add_text_file(*sub, args->file, "a file with a text per line; -: standard input");
+  sub->add_option(
+         "--pool", args->pool,
+         "how a text's tokens become one vector: mean, cls (the first one's) or last; by default as the model says")
+      ->check(CLI::IsMember({"mean", "cls", "last"}))
+      ->option_text("HOW");
   sub->add_flag("--normalize", args->normalize, "vectors of length 1, whatever the model says");
-  sub->add_option("--out", args->out, "write the vectors to a .npy file, [texts, width]");
+  sub->add_option("--out", args->out, "write the vectors to a .npy file, [texts, width]")->option_text("FILE.npy");
   add_target_options(*sub, args->target);
   sub->add_flag("--json", args->json, "write JSON, with the vectors");
   sub->footer(

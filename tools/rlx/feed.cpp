@@ -167,7 +167,8 @@ const char* const kFeedHelp =
 
 void add_input_options(CLI::App& app, FeedArgs& args) {
   add_repeated(app, "--input", args.inputs, "NAME=SOURCE",
-               "an input: a .npy, .npz, .png, .jpg, .bmp or .wav file, a number or random:SHAPE[:SEED]; repeatable");
+               "an input: a .npy, .npz, .png, .jpg, .bmp or .wav file, a number or random:SHAPE[:SEED], as 'rlx run "
+               "--help' says; repeatable");
   add_dim_option(app, args.dims);
   add_image_options(app, args.image);
 }

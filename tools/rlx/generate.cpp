@@ -58,14 +58,16 @@ void add_generate(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("generate", "go on with a text: plain completion with a language model");
   auto args = std::make_shared<GenerateArgs>();
   add_language_options(*sub, args->language);
-  sub->add_option("-p,--prompt", args->prompt, "the text to go on with");
-  sub->add_option("-f,--file", args->file, "a file with that text; -: standard input");
-  sub->add_option("-n,--tokens", args->answer.max_tokens, "tokens at most; -1: until the context is full")
+  sub->add_option("-p,--prompt", args->prompt, "the text to go on with; this or --file is needed")->option_text("TEXT");
+  add_text_file(*sub, args->file, "a file with that text; -: standard input");
+  sub->add_option("-n,--tokens", args->answer.max_tokens,
+                  "tokens at most, by default 128; -1: until the context is full")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 24))
-      ->capture_default_str();
+      ->option_text("N");
   add_sampling_options(*sub, args->sampling);
   sub->add_option("--stop", args->answer.stops, "a text that ends the answer; may be given several times")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT");
   sub->add_flag("--ignore-eos", args->answer.ignore_end, "go on behind the model's own end");
   sub->add_flag("--special", args->answer.special, "show special tokens");
   sub->add_flag("--stats", args->stats, "tokens per second, behind the text");

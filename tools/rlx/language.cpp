@@ -29,15 +29,27 @@ std::string one_decimal(double x) {
 
 }  // namespace
 
+CLI::Option* add_language_model(CLI::App& app, std::string& model) {
+  return app
+      .add_option("MODEL", model,
+                  str("a .gguf file, a Hugging Face folder, or the name of a model to fetch: ", short_names()))
+      ->required()
+      ->option_text(" ");
+}
+
+CLI::Option* add_text_file(CLI::App& app, std::string& file, const std::string& what) {
+  return app.add_option("-f,--file", file, what)->option_text("FILE");
+}
+
 void add_language_options(CLI::App& app, LanguageArgs& args) {
-  app.add_option("MODEL", args.model, str("a .gguf file, a Hugging Face folder, or a name: ", short_names()))
-      ->required();
+  add_language_model(app, args.model);
   add_target_options(app, args.target);
   app.add_option("--ctx", args.context, "tokens of the context; by default the model's own, at most 4096")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->option_text("N");
-  app.add_option("--cache-type", args.cache, "how keys and values are kept: f32, f16, q8_0")
-      ->check(CLI::IsMember({"f32", "f16", "q8_0"}));
+  app.add_option("--cache-type", args.cache, "how keys and values are kept: f32 (the default), f16 or q8_0")
+      ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
+      ->option_text("TYPE");
 }
 
 void add_sampling_options(CLI::App& app, SamplingArgs& args) {
@@ -53,7 +65,7 @@ void add_sampling_options(CLI::App& app, SamplingArgs& args) {
   app.add_option("--presence-penalty", s.presence_penalty, "subtracted from the score of recent tokens; 0: nothing")
       ->capture_default_str();
   app.add_option("--repeat-last-n", s.penalty_window, "how many tokens are recent")->capture_default_str();
-  app.add_option("--seed", args.seed, "of the draws; by default another one each time");
+  app.add_option("--seed", args.seed, "of the draws; by default another one each time")->option_text("N");
 }
 
 generate::GeneratorOptions generator_options(const LanguageArgs& args, const SamplingArgs& sampling) {

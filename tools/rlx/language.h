@@ -18,6 +18,8 @@ struct LanguageArgs {
   std::string cache = "f32";
 };
 void add_language_options(CLI::App& app, LanguageArgs& args);
+CLI::Option* add_language_model(CLI::App& app, std::string& model);                     // MODEL
+CLI::Option* add_text_file(CLI::App& app, std::string& file, const std::string& what);  // -f
 
 struct SamplingArgs {
   generate::SamplingOptions sampling;

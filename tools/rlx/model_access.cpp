@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "backends/host/pool.h"
+#include "model_store.h"
 #include "ops/cost.h"
 #include "rlx/log.h"
 
@@ -11,7 +13,19 @@ namespace rlx::cli {
 
 namespace {
 
+// Language models are no graphs: they have commands of their own.
+void refuse_language_model(const std::string& path) {
+  std::error_code ignored;
+  const bool is_one = path.ends_with(".gguf") || path.ends_with(".safetensors") ||
+                      std::filesystem::exists(std::filesystem::path(path) / "config.json", ignored) ||
+                      (is_short_name(path) && !std::filesystem::exists(path, ignored));
+  require(!is_one, "'", path,
+          "' is a language model or an encoder of texts, which rlx generate, chat, embed, tokenize, "
+          "perplexity and bench take; this command takes .onnx and .rlx files.");
+}
+
 Model open_timed(const std::string& path, const CompileOptions& options, const ModelSizes& sizes, double& ms) {
+  refuse_language_model(path);
   progress("loading", -1);
   const Stopwatch watch;
   Model model = Model::open(path, options, sizes);
@@ -39,7 +53,8 @@ CompileOptions options_of(const TargetArgs& args) {
 
 void add_target_options(CLI::App& app, TargetArgs& args) {
   add_value(app, "--device", args.device, "NAME",
-            "where to run: auto (a GPU, or else the cpu), webgpu, webgpu:ADAPTER (index or part of its name), cpu or "
+            "where to run: auto (the default: a GPU, or else the cpu), webgpu, webgpu:ADAPTER (index or part of its "
+            "name), cpu or "
             "reference; see 'rlx devices'");
   app.add_option("--threads", args.threads, "threads of the cpu device; by default one per core")
       ->check(CLI::Range(1, 1024))

@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <cerrno>
 #include <chrono>
@@ -152,6 +153,10 @@ std::string short_names() {
   std::string out;
   for (const Package& p : kPackages) out += str(out.empty() ? "" : ", ", p.name);
   return out;
+}
+
+bool is_short_name(const std::string& model) {
+  return std::any_of(std::begin(kPackages), std::end(kPackages), [&](const Package& p) { return model == p.name; });
 }
 
 std::string find_model(const std::string& model) {

@@ -9,6 +9,7 @@ namespace rlx::cli {
 // progress bar where it is not in the cache yet. Error(kUnavailable) says what was looked for.
 std::string find_model(const std::string& model);
 
+bool is_short_name(const std::string& model);
 std::string short_names();  // "smollm2, minilm": for help texts
 
 }  // namespace rlx::cli

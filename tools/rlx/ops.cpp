@@ -252,9 +252,10 @@ std::string onnx_text() {
 }  // namespace
 
 void add_ops(CLI::App& app, Work& work) {
-  CLI::App* sub = app.add_subcommand("ops", "list the ops there are, and how the oracle runs them");
+  CLI::App* sub =
+      app.add_subcommand("ops", "list the ops there are, and whether the oracle and webgpu have kernels for them");
   auto args = std::make_shared<OpsArgs>();
-  CLI::Option* markdown = sub->add_flag("--markdown", args->markdown, "write docs/ops.md");
+  CLI::Option* markdown = sub->add_flag("--markdown", args->markdown, "print the list as docs/ops.md has it");
   sub->add_flag("--json", args->json, "write JSON")->excludes(markdown)->option_text(" ");
   sub->add_flag("--onnx", args->onnx, "list the ONNX ops that models may use, with the opsets whose meaning differs")
       ->excludes(markdown)

@@ -46,11 +46,15 @@ void add_perplexity(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("perplexity", "how well a language model foresees a text");
   auto args = std::make_shared<PerplexityArgs>();
   add_language_options(*sub, args->language);
-  sub->add_option("-f,--file", args->file, "the text; -: standard input")->required();
+  sub->get_option("--ctx")->description(str("tokens of the context, and of a piece of the text; by default ", kContext,
+                                            ", or the model's own if that is less"));
+  add_text_file(*sub, args->file, "the text, which is needed; -: standard input")->required();
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer(
-      "The text is cut into pieces of a whole context (--ctx, by default 512), and the second half of each counts, as\n"
-      "llama.cpp does it.\n\nExample:\n  rlx perplexity smollm2 -f book.txt --ctx 512");
+      "The text is cut into pieces of a whole context (--ctx), and the second half of each counts, as llama.cpp does "
+      "it.\n"
+      "Shown are the perplexity (lower is better) and its standard error.\n\nExample:\n  rlx perplexity smollm2 -f "
+      "book.txt --ctx 512");
   sub->callback([&work, args] { work = [args](std::string& out) { return score(*args, out); }; });
 }
 

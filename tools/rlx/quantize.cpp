@@ -47,10 +47,15 @@ int quantize(const QuantizeArgs& args, std::string& out) {
 void add_quantize(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("quantize", "write a GGUF file with its weights in another type");
   auto args = std::make_shared<QuantizeArgs>();
-  sub->add_option("IN", args->in, "a .gguf file, or a name")->required();
-  sub->add_option("OUT", args->out, "the file to write")->required();
-  sub->add_option("--type", args->type, "q4_0, q4_1, q5_0, q5_1, q8_0, q2_k … q6_k, iq4_nl, iq4_xs, f16, bf16, f32")
-      ->required();
+  sub->add_option("IN", args->in, "a .gguf file, or the name of a model to fetch: smollm2")
+      ->required()
+      ->option_text(" ");
+  sub->add_option("OUT", args->out, "the .gguf file to write")->required()->option_text(" ");
+  sub->add_option("--type", args->type,
+                  "what to store weights as, which is needed: q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, "
+                  "q6_k, iq4_nl, iq4_xs, f16, bf16 or f32")
+      ->required()
+      ->option_text("TYPE");
   sub->add_flag("--json", args->json, "write JSON");
   sub->footer("Example:\n  rlx quantize model-f16.gguf model-q4_k.gguf --type q4_k");
   sub->callback([&work, args] { work = [args](std::string& out) { return quantize(*args, out); }; });

@@ -13,6 +13,7 @@
 #include "core/mapped_file.h"
 #include "import/onnx/elem_type.h"
 #include "import/onnx/session.h"
+#include "model_access.h"
 
 namespace rlx::cli {
 
@@ -22,7 +23,8 @@ namespace fs = std::filesystem;
 using onnx::HostValue;
 
 struct Options {
-  std::string folder, filter = "*", device = "auto";
+  std::string folder, filter = "*";
+  TargetArgs target;
   double rtol = 1e-3, atol = 1e-5;
   bool json = false;
 };
@@ -114,6 +116,13 @@ void run_data_set(onnx::Session& session, const fs::path& folder, const Options&
   }
 }
 
+CompileOptions options_of(const TargetArgs& target) {
+  CompileOptions options = CompileOptions::from_environment();
+  if (!target.device.empty()) options.device = target.device;
+  if (target.threads > 0) options.threads = target.threads;
+  return options;
+}
+
 Outcome run_case(const fs::path& folder, const Options& o) {
   Outcome outcome{folder.filename().string()};
   std::vector<fs::path> sets;
@@ -126,9 +135,7 @@ Outcome run_case(const fs::path& folder, const Options& o) {
   }
   std::sort(sets.begin(), sets.end());
   try {
-    CompileOptions options = CompileOptions::from_environment();
-    if (o.device != "auto") options.device = o.device;
-    onnx::Session session(onnx::open_model((folder / "model.onnx").string()), options, {});
+    onnx::Session session(onnx::open_model((folder / "model.onnx").string()), options_of(o.target), {});
     outcome.staged = session.graph() == nullptr;
     for (const fs::path& set : sets) run_data_set(session, set, o, outcome);
   } catch (const Error& e) {
@@ -140,6 +147,9 @@ Outcome run_case(const fs::path& folder, const Options& o) {
 
 int test_onnx(const Options& o, std::string& out) {
   require(fs::is_directory(o.folder), "Folder '", o.folder, "' does not exist.");
+  require(o.rtol >= 0 && o.atol >= 0, "The tolerances (--rtol ", number_text(o.rtol), ", --atol ", number_text(o.atol),
+          ") are not numbers from 0 on.");
+  const bool is_on_gpu = choose_backend(options_of(o.target)).name == "webgpu";  // one that is there
   std::vector<fs::path> cases;
   for (const auto& entry : fs::recursive_directory_iterator(o.folder))
     if (entry.path().filename() == "model.onnx" &&
@@ -178,7 +188,7 @@ int test_onnx(const Options& o, std::string& out) {
         {{"passed", counts[0]}, {"failed", counts[1]}, {"skipped", counts[2]}, {"host_steps", steps}, {"cases", list}});
   } else {
     out += str(counts[0], " passed, ", counts[1], " failed, ", counts[2], " skipped\n");
-    if (o.device.starts_with("webgpu")) out += str(steps, " steps ran on the host, in ", with_steps, " cases\n");
+    if (is_on_gpu) out += str(steps, " steps ran on the host, in ", with_steps, " cases\n");
   }
   return counts[1] == 0 ? 0 : 1;
 }
@@ -188,15 +198,24 @@ int test_onnx(const Options& o, std::string& out) {
 void add_test_onnx(CLI::App& app, Work& work) {
   CLI::App* cmd = app.add_subcommand("test-onnx", "run test cases in ONNX's layout and compare their results");
   auto o = std::make_shared<Options>();
-  cmd->add_option("folder", o->folder,
-                  "where the cases are: folders with model.onnx and test_data_set_*/{in,out}put_*.pb")
+  cmd->add_option("DIR", o->folder,
+                  "where the cases are, however deep: folders with model.onnx and test_data_set_*/{in,out}put_*.pb")
       ->required()
-      ->type_name("DIR");
+      ->option_text(" ");
   add_value(*cmd, "--filter", o->filter, "GLOB", "only cases whose folder's name matches, such as 'test_conv_*'");
-  add_value(*cmd, "--device", o->device, "NAME", "where models run: auto, webgpu, cpu, reference");
-  cmd->add_option("--rtol", o->rtol, "relative tolerance")->capture_default_str();
-  cmd->add_option("--atol", o->atol, "absolute tolerance")->capture_default_str();
-  cmd->add_flag("--json", o->json, "print every case as JSON");
+  add_target_options(*cmd, o->target);
+  cmd->add_option("--rtol", o->rtol, "how far a result may be off, as a part of what is expected; by default 0.001")
+      ->option_text("X");
+  cmd->add_option("--atol", o->atol, "and how far besides; by default 0.00001")->option_text("X");
+  cmd->add_flag("--json", o->json, "write JSON, every case");
+  cmd->footer(
+      "Shown are the cases that fail or have nothing to compare with, and how many passed. Integers and strings must "
+      "be\n"
+      "equal. The exit code is 1 when a case fails.\n"
+      "\n"
+      "Examples:\n"
+      "  rlx test-onnx onnx/backend/test/data/node --filter 'test_conv_*'\n"
+      "  rlx test-onnx cases --device webgpu --json");
   cmd->callback([o, &work] { work = [o](std::string& out) { return test_onnx(*o, out); }; });
 }
 

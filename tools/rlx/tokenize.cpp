@@ -36,10 +36,9 @@ int tokenize(const TokenizeArgs& args, std::string& out) {
 void add_tokenize(CLI::App& app, Work& work) {
   CLI::App* sub = app.add_subcommand("tokenize", "show a text as a model's tokens");
   auto args = std::make_shared<TokenizeArgs>();
-  sub->add_option("MODEL", args->model, str("a .gguf file, a Hugging Face folder, or a name: ", short_names()))
-      ->required();
-  sub->add_option("TEXT", args->text, "the text");
-  sub->add_option("-f,--file", args->file, "a file with the text; -: standard input");
+  add_language_model(*sub, args->model);
+  sub->add_option("TEXT", args->text, "the text; or --file")->option_text(" ");
+  add_text_file(*sub, args->file, "a file with the text; -: standard input");
   sub->add_flag("--special", args->special, "special tokens written in the text are taken for them");
   sub->add_flag("--bos", args->bos, "add what the model adds at the start (and the end)");
   sub->add_flag("--json", args->json, "write JSON");

@@ -109,7 +109,9 @@ class Lowering {
 
   int32_t add_result(size_t r, Source source) {
     const Result& result = build_.node().results[r];
-    return build_.add_result(r, storage_of(result.id, result.type.dtype, source), source);
+    const int32_t v = build_.add_result(r, storage_of(result.id, result.type.dtype, source), source);
+    program_.values[static_cast<size_t>(v)].bounds_loops = places_.bounds_loops(result.id);
+    return v;
   }
 
   static int32_t find_port(const PortIndex& ports, const Node& leaf) {

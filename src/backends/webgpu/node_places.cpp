@@ -25,11 +25,13 @@ std::optional<ViewOf> find_view(const Graph& bound, const Node& node) {
 }
 
 NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& used, const Device& device,
-                       const CompileOptions& options, bool nested) {
+                       const CompileOptions& options, bool nested)
+    : bounds_(bound) {
   const auto& nodes = bound.nodes();
   places_.resize(nodes.size(), NodePlace::kSkip);
   rows_.resize(nodes.size());
   std::unordered_set<ValueId> of_weights;  // what depends on weights alone
+  std::unordered_set<ValueId> on_host;     // what the host has before a run
   const int64_t visible = visible_bytes(limits_for(device, options));
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = nodes[i];
@@ -39,6 +41,7 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
     if (node.op->traits.leaf) {
       places_[i] = NodePlace::kLeaf;
       if (node.op == &ops::param || node.op == &ops::constant) of_weights.insert(node.results[0].id);
+      if (node.op != &ops::state && !nested) on_host.insert(node.results[0].id);
       continue;
     }
     const bool is_once = node.attrs.graphs().empty() && std::all_of(node.inputs.begin(), node.inputs.end(),
@@ -49,12 +52,22 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
     std::vector<TensorType> results;
     for (const Result& r : node.results) results.push_back(r.type);
     rows_[i] = find_lowering({*node.op, node.attrs, types, results}, device);
+    const bool is_known =
+        std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return on_host.contains(v); });
     if (find_view(bound, node)) {
       places_[i] = NodePlace::kView;
+      if (is_known) on_host.insert(node.results[0].id);
       unite(node.inputs[0], node.results[0].id);
       continue;
     }
     places_[i] = rows_[i] ? NodePlace::kDevice : NodePlace::kHost;
+    // A number of iterations: in 64 bits, and the host, which drives loops, need not ask for it.
+    if (is_known && !is_once && !options.webgpu.no_host_steps && node.attrs.graphs().empty() &&
+        bounds_.leads_to_some(node)) {
+      places_[i] = NodePlace::kHost;
+      for (const Result& r : node.results) on_host.insert(r.id);
+      continue;
+    }
     // What no binding holds, the host computes or reads. Of a large weight, others have taken parts (split_weights.h).
     const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
     if (std::any_of(types.begin(), types.end(), too_large) || std::any_of(results.begin(), results.end(), too_large))

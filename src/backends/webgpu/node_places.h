@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "backends/webgpu/loop_bounds.h"
 #include "backends/webgpu/lower.h"
 
 namespace rlx::webgpu {
@@ -20,12 +21,14 @@ class NodePlaces {
   NodePlace of(size_t node) const { return places_[node]; }
   const LoweringRow* row(size_t node) const { return rows_[node]; }
   Loop take_loop(size_t node) { return std::move(loops_.at(node)); }
+  bool bounds_loops(ValueId id) const { return bounds_.contains(id); }
   bool needs_device_bytes(ValueId id) { return on_device_.contains(find_group(id)); }
 
  private:
   ValueId find_group(ValueId id);
   void unite(ValueId a, ValueId b);
 
+  LoopBounds bounds_;
   std::vector<NodePlace> places_;               // by node
   std::vector<const LoweringRow*> rows_;        // by node
   std::unordered_map<size_t, Loop> loops_;      // by node

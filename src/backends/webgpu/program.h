@@ -125,6 +125,7 @@ struct ProgramValue {
   Dim dim;                        // of a dim_value
   std::string label;              // for errors and reports
   int64_t host_offset_bytes = 0;  // of a view without device bytes: where it starts in its root
+  bool bounds_loops = false;      // what 32 bits do not hold may be the nearest that they do (loop_bounds.h)
 };
 
 struct Program {

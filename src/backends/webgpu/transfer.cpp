@@ -1,5 +1,6 @@
 #include "backends/webgpu/transfer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/aligned.h"
@@ -15,6 +16,13 @@ constexpr uint64_t kUnsubmittedBytes = uint64_t{256} << 20;  // the library keep
 constexpr uint64_t kTinyBytes = 16, kTinyBuffer = 256;
 
 constexpr int64_t kLargestWholeF32 = int64_t{1} << 24;
+
+// The nearest numbers of 32 bits.
+Tensor saturated(const Tensor& tensor) {
+  Tensor out = tensor.clone();
+  for (int64_t& x : out.mutable_values<int64_t>()) x = std::clamp<int64_t>(x, INT32_MIN, INT32_MAX);
+  return out;
+}
 
 // 64-bit integers live in 32 bits on the device, all of them in f32 if the options want it so.
 void check_range(const ProgramValue& to, const Tensor& tensor) {
@@ -74,7 +82,7 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
   if (stored != to.type.dtype || size % 4 != 0) {
     staged_.resize(round_up(static_cast<uint64_t>(n) * size_of(stored), 4));
     if (stored != to.type.dtype) {
-      const Tensor source = aligned(tensor);
+      const Tensor source = to.bounds_loops && to.storage == Storage::kI32 ? saturated(tensor) : aligned(tensor);
       check_range(to, source);
       convert_elements(to.type.dtype, source.bytes().data(), stored, staged_.data(), n);
     } else {

@@ -4,7 +4,7 @@ override STEP: u32 = 0u;   // 0: sorts blocks, 1: one distance of at least a blo
 
 struct Params {
   pairs: u32,              // of threads' work: half the number of entries
-  size: u32,               // of the sequences that are being merged (STEP 1 and 2)
+  turned: u32,             // the bit of a place whose sequence is merged in descending order; 0: none (STEP 1 and 2)
   distance: u32,           // between the two that are compared (STEP 1)
   entries_base: u32,
 }
@@ -18,13 +18,13 @@ fn is_after(a: vec2<u32>, b: vec2<u32>) -> bool { return a.x > b.x || (a.x == b.
 fn lower_of(t: u32, distance: u32) -> u32 { return ((t & ~(distance - 1u)) << 1u) | (t & (distance - 1u)); }
 
 // One distance within the block; `first` is the block's place in the whole.
-fn step_block(lane: u32, first: u32, size: u32, distance: u32) {
+fn step_block(lane: u32, first: u32, turned: u32, distance: u32) {
   workgroupBarrier();
   for (var t = lane; t < 512u; t += 256u) {
     let i = lower_of(t, distance);
     let a = block[i];
     let b = block[i + distance];
-    if (is_after(a, b) == (((first + i) & size) == 0u)) {
+    if (is_after(a, b) == (((first + i) & turned) == 0u)) {
       block[i] = b;
       block[i + distance] = a;
     }
@@ -35,7 +35,7 @@ fn step_block(lane: u32, first: u32, size: u32, distance: u32) {
 fn step_far(i: u32) {
   let a = entries[p.entries_base + i];
   let b = entries[p.entries_base + i + p.distance];
-  if (is_after(a, b) == ((i & p.size) == 0u)) {
+  if (is_after(a, b) == ((i & p.turned) == 0u)) {
     entries[p.entries_base + i] = b;
     entries[p.entries_base + i + p.distance] = a;
   }
@@ -60,7 +60,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       }
     }
   } else {
-    for (var distance = 512u; distance > 0u; distance = distance / 2u) { step_block(lane, first, p.size, distance); }
+    for (var distance = 512u; distance > 0u; distance = distance / 2u) { step_block(lane, first, p.turned, distance); }
   }
   workgroupBarrier();
   for (var k = lane; k < 1024u; k += 256u) { entries[p.entries_base + first + k] = block[k]; }

@@ -145,7 +145,7 @@ Entries emit_lists(LowerCall& call, const Scene& s, Operand outlines, Operand li
                                    .ranges = to_u32(s.splats + limit)},
                .grid = {.x = {.items = std::max({sorted, entries_count, tiles}), .per_group = 256}}});
   }
-  emit_sort(call, order, sorted);
+  emit_sort(call, order, {.cols = sorted});
   const auto emit_tiles = [&](bool enter) {
     namespace k = wgsl::splat_tiles;
     call.emit({.kernel = {.kernel = "splat_tiles", .constants = {{"ENTER", enter ? 1u : 0u}}},
@@ -162,7 +162,7 @@ Entries emit_lists(LowerCall& call, const Scene& s, Operand outlines, Operand li
              .operands = {starts},
              .params = wgsl::splat_starts::Params{.n = to_u32(s.splats), .limit = to_u32(limit)}});
   emit_tiles(true);
-  emit_sort(call, entries, entries_count);
+  emit_sort(call, entries, {.cols = entries_count});
   namespace k = wgsl::splat_lists;
   call.emit({.kernel = {"splat_lists"},
              .operands = {LowerCall::reading(entries), LowerCall::reading(owners), lists, places},

@@ -103,18 +103,22 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
 
 }  // namespace
 
-void emit_sort(LowerCall& call, Operand entries, int64_t total) {
+void emit_sort(LowerCall& call, Operand entries, const SortedRows& rows) {
   namespace k = wgsl::sort_pairs;
+  const int64_t pairs = rows.count * rows.cols / 2;
   const auto step = [&](uint32_t kind, int64_t size, int64_t distance) {
     const int64_t per_group = kind == 1 ? 256 : kBlock / 2;
+    const uint32_t turned = size < rows.cols ? to_u32(size) : 0;  // which of the sequences are: none of whole rows
     call.emit({.kernel = {"sort_pairs", {}, {{"STEP", kind}}},
                .operands = {entries},
-               .params = k::Params{.pairs = to_u32(total / 2), .size = to_u32(size), .distance = to_u32(distance)},
-               .grid = {.x = {.items = total / 2, .per_group = per_group}}},
+               .params = {k::Params{.pairs = to_u32(pairs), .turned = turned, .distance = to_u32(distance)},
+                          {&k::Params::pairs}},
+               .grid = {.x = {.items = pairs, .per_group = per_group, .active = true}},
+               .extent_safe = rows.extent_safe},
               "sort_pairs");
   };
   step(0, 0, 0);
-  for (int64_t size = 2 * kBlock; size <= total; size *= 2) {
+  for (int64_t size = 2 * kBlock; size <= rows.cols; size *= 2) {
     for (int64_t distance = size / 2; distance >= kBlock; distance /= 2) step(1, size, distance);
     step(2, size, 0);
   }
@@ -150,7 +154,7 @@ void emit_updates(LowerCall& call, const Rows& rows, ScatterReduction reduction,
   const Operand entries = emit_keys(sorted), updates = call.read(2);
   if (!sorted) return emit_replace(call, entries, x, updates, rows);
   const int64_t total = entries_of(rows.count, true);
-  emit_sort(call, entries, total);
+  emit_sort(call, entries, {.cols = total});
   emit_scatter_reduce(call, entries, total, x, updates, rows, reduction);
 }
 
@@ -162,7 +166,7 @@ void emit_sums(LowerCall& call, int64_t axis) {
   check_indices(call, 1, wrapping(cols));
   const Operand entries = emit_keys(call, call.read(1), {cols}, rows.count, true);
   const int64_t total = entries_of(rows.count, true);
-  emit_sort(call, entries, total);
+  emit_sort(call, entries, {.cols = total});
   emit_scatter_reduce(call, entries, total, std::nullopt, call.read(0), rows, ScatterReduction::kAdd);
 }
 

@@ -17,7 +17,12 @@ struct ScatterRows {
 void emit_scatter_reduce(LowerCall& call, Operand entries, int64_t total, std::optional<Operand> x, Operand updates,
                          const ScatterRows& rows, ops::ScatterReduction reduction);
 
-// Sorts `total` pairs of words by both: a power of two, at least 1024 (scatter.cpp).
-void emit_sort(LowerCall& call, Operand entries, int64_t total);
+// Rows of pairs of words, each sorted by both: `cols` is a power of two, at least 1024, and 2048 of several rows
+// (scatter.cpp).
+struct SortedRows {
+  int64_t count = 1, cols = 0;
+  bool extent_safe = false;
+};
+void emit_sort(LowerCall& call, Operand entries, const SortedRows& rows);
 
 }  // namespace rlx::webgpu
