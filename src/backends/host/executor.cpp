@@ -406,6 +406,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       else
         states_[i] = std::make_shared<AlignedBytes>(program_.problem.values[static_cast<size_t>(v)].size_bytes,
                                                     options_.arena_alignment);
+      if (program_.problem.values[static_cast<size_t>(v)].size_bytes == 0) continue;  // others may lie where it would
       for (size_t u = 0; u < program_.values.size(); ++u) {
         const plan::Value& planned = program_.problem.values[u];
         if (planned.view_of < 0 && planned.region == plan::Region::kPersistent && planned.size_bytes > 0 &&
