@@ -89,8 +89,11 @@ Dispatches::Window Dispatches::window_of(const Operand& operand) const {
   if (options_.poison) {
     const uint64_t guard = memory_.guard_begin(operand.value);
     const bool is_end = round_up(place.offset + bytes, 16) == guard;
-    if (operand.write || (is_end && guard + kGuardBytes - begin <= limits_.max_binding_bytes))
-      end = guard + kGuardBytes;
+    if (guard + kGuardBytes - begin <= limits_.max_binding_bytes) {
+      if (operand.write || is_end) end = guard + kGuardBytes;
+    } else if (operand.write) {  // as much of it as a binding holds
+      end = std::max(end, begin + limits_.max_binding_bytes / 16 * 16);
+    }
   }
   return {place.buffer, begin, end};
 }
