@@ -1,9 +1,11 @@
 #include "backends/webgpu/split_weights.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include "rlx/ops.h"
+#include "rlx/runtime.h"
 
 namespace rlx::webgpu {
 
@@ -47,15 +49,23 @@ Value split_transposed(const Value& x, const Value& table, int64_t rows) {
   return parts.size() == 1 ? parts[0] : ops::concat(parts, {.axis = x.shape().rank() - 1});
 }
 
-Value split_gather(Graph& g, const Value& table, const Value& indices, int64_t rows) {
+// `checks`: of indices, by a gather of the numbers of all rows.
+Value split_gather(Graph& g, const Value& table, const Value& indices, int64_t rows, bool checks) {
   const int64_t n = table.shape()[0].value();
   const auto number = [&](int64_t value) {
     Tensor t = Tensor::i64({}, {value});
     return g.constant(indices.dtype() == DType::I64 ? t : t.cast(indices.dtype()));
   };
   // As a gather on the GPU reads them: negative ones count from the end, and none is out of range (spec 10, Q16).
-  Value index = ops::where(ops::lt(indices, number(0)), indices + number(n), indices);
-  index = ops::min(ops::max(index, number(0)), number(n - 1));
+  Value index = indices;
+  if (checks) {
+    std::vector<double> all(static_cast<size_t>(n));
+    std::iota(all.begin(), all.end(), 0.0);
+    index = ops::gather(g.constant(Tensor::from_doubles(indices.dtype(), {n}, all)), indices);
+  } else {
+    index = ops::where(ops::lt(indices, number(0)), indices + number(n), indices);
+    index = ops::min(ops::max(index, number(0)), number(n - 1));
+  }
   std::vector<Dim> column(indices.shape().begin(), indices.shape().end());
   for (int64_t i = 1; i < table.shape().rank(); ++i) column.emplace_back(1);
   std::optional<Value> result;
@@ -70,7 +80,8 @@ Value split_gather(Graph& g, const Value& table, const Value& indices, int64_t r
 }
 
 // What takes the node's place; nullopt: it stays.
-std::optional<Value> split_node(Graph& g, const Node& node, const Device& device, int64_t visible) {
+std::optional<Value> split_node(Graph& g, const Node& node, const Device& device, const CompileOptions& options,
+                                int64_t visible) {
   const auto rows_if_large = [&](ValueId id) -> int64_t {
     return is_too_large(g.type(id), device, visible) ? rows_that_fit(g.type(id), device, visible) : 0;
   };
@@ -88,7 +99,7 @@ std::optional<Value> split_node(Graph& g, const Node& node, const Device& device
   }
   if (node.op == &ops::gather && node.attrs.as<ops::GatherAttrs>().axis == 0)
     if (const int64_t rows = rows_if_large(node.inputs[0]); rows > 0)
-      return split_gather(g, g.value(node.inputs[0]), g.value(node.inputs[1]), rows);
+      return split_gather(g, g.value(node.inputs[0]), g.value(node.inputs[1]), rows, options.webgpu.check_indices);
   return std::nullopt;
 }
 
@@ -103,7 +114,7 @@ bool is_too_large(const TensorType& type, const Device& device, int64_t visible)
   return n && checked_mul(*n, element_bytes_of(type.dtype, device)) > visible;
 }
 
-Graph split_large_weights(const Graph& graph, const Device& device, int64_t visible) {
+Graph split_large_weights(const Graph& graph, const Device& device, const CompileOptions& options, int64_t visible) {
   Graph out = graph.empty_revision();
   std::unordered_map<ValueId, ValueId> replaced;
   const auto now = [&](ValueId id) {
@@ -114,7 +125,7 @@ Graph split_large_weights(const Graph& graph, const Device& device, int64_t visi
     Node copy = node;
     for (ValueId& id : copy.inputs) id = now(id);
     out.set_origin(node.origin);
-    const std::optional<Value> split = split_node(out, copy, device, visible);
+    const std::optional<Value> split = split_node(out, copy, device, options, visible);
     out.set_origin("");
     if (split)
       replaced[node.results[0].id] = split->id();
