@@ -29,15 +29,19 @@ Value rows_of(const Value& x, int64_t axis, int64_t first, int64_t count) {
   return ops::narrow(x, {.axis = axis, .start = first, .len = count});
 }
 
-Value split_matmul(const Value& x, const Value& w, int64_t rows) {
+// Sums of a part are no halves: they would be rounded once per part, and may be larger than a half and the whole sum
+// not. Kernels read the halves of a weight themselves (LowerCall::f16_weight).
+Value split_matmul(const Value& x, const Value& w, int64_t rows, bool halves) {
+  const auto wide = [&](const Value& v) { return halves ? ops::cast(v, {.to = DType::F32}) : v; };
+  const Value lhs = wide(x);
   const int64_t k = w.shape()[0].value();
   std::optional<Value> sum;
   for (int64_t at = 0; at < k; at += rows) {
     const int64_t count = std::min(rows, k - at);
-    const Value part = ops::matmul(rows_of(x, x.shape().rank() - 1, at, count), rows_of(w, 0, at, count));
+    const Value part = ops::matmul(rows_of(lhs, lhs.shape().rank() - 1, at, count), wide(rows_of(w, 0, at, count)));
     sum = sum ? *sum + part : part;
   }
-  return *sum;
+  return halves ? ops::cast(*sum, {.to = DType::F16}) : *sum;
 }
 
 // x times the transpose of a large table (a head tied to its embedding): a part of the columns after the other.
@@ -95,7 +99,10 @@ std::optional<Value> split_node(Graph& g, const Node& node, const Device& device
       if (const int64_t table_rows = rows_if_large(table.id()); table_rows > 0)
         return split_transposed(x, table, table_rows);
     }
-    return split_matmul(x, w, rows);
+    const bool halves = w.dtype() == DType::F16 && device.features().f16 && !options.webgpu.f32_uniform;
+    if (!halves) return split_matmul(x, w, rows, false);
+    const int64_t wide_rows = rows_that_fit({w.shape(), DType::F32}, device, visible);
+    return wide_rows > 0 ? std::optional(split_matmul(x, w, wide_rows, true)) : std::nullopt;
   }
   if (node.op == &ops::gather && node.attrs.as<ops::GatherAttrs>().axis == 0)
     if (const int64_t rows = rows_if_large(node.inputs[0]); rows > 0)
