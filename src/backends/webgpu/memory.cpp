@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kWeightsBufferBytes = uint64_t{256} << 20;  // small weights share buffers of this size
 
 // What programs of one graph for different sizes have in common, by a name that is the same in all of them; empty for
-// other values. Static values are named by the node they are computed for and by how.
+// other values. Static values are named by the node they are computed for, how, and of what: where a part of a weight
+// starts may depend on the sizes.
 std::vector<std::string> common_names(const Program& program) {
   std::vector<std::string> names(program.values.size());
   std::map<std::string, int> seen;
@@ -31,6 +32,13 @@ std::vector<std::string> common_names(const Program& program) {
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
       std::string of = str("static ", step.graph_node, " ", step.name, " ", d->kernel.kernel);
       for (const auto& [constant, n] : d->kernel.constants) of += str(" ", constant, "=", n);
+      of += str(" ", step.node_hash);
+      for (const uint32_t word : d->params.words) of += str(" ", word);
+      for (const Operand& o : d->operands) {
+        if (o.write) continue;
+        const plan::Root root = plan::root_of(program.problem, o.value);
+        of += str(" ", std::hash<std::string>{}(names[static_cast<size_t>(root.value)]), "+", root.offset_bytes);
+      }
       for (const Operand& o : d->operands)
         if (o.write && program.values[static_cast<size_t>(o.value)].source == Source::kStatic)
           name(static_cast<size_t>(o.value), of);

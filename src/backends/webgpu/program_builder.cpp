@@ -277,6 +277,11 @@ void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_
     std::sort(params.begin(), params.end());
     params.erase(std::unique(params.begin(), params.end()), params.end());
     step.params = std::move(params);
+    if (node_params_) {
+      std::string types;
+      for (const Result& r : node_->results) types += str(r.type, " ");
+      step.node_hash = node_->attrs.hash() ^ std::hash<std::string>{}(types);
+    }
     program_.static_steps.push_back(std::move(step));
     return;
   }
