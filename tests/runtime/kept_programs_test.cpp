@@ -109,6 +109,11 @@ TEST(KeptProgramsOfAllDevices, PartsOfWeightsAreThoseOfTheirSizes) {
   g.output(ops::tanh(part), "tanh");  // its attributes are the same for all sizes, and so are those of a view's reader
   g.output(ops::tanh(ops::narrow(ops::reshape(w, {.new_shape = {80}}), {.axis = 0, .start = kRows, .len = 8})), "flat");
   g.output(ops::slice(w, {.start = {3, kRows}, .step = {-1, 2}, .len = {4, 2}}), "slice");
+  const Value wide = ops::neg(ops::cast(ops::tanh(part), {.to = DType::F64}));  // on the host of a GPU
+  g.output(ops::neg(ops::cast(wide, {.to = DType::F32})), "host");
+  Values parts = {part};
+  for (int64_t i = 0; i < 9; ++i) parts.push_back(ops::narrow(w, {.axis = 1, .start = i, .len = 3}));
+  g.output(ops::concat(parts, {.axis = 1}), "parts");  // in several steps
   g.output(ops::expand(pair, {.target_shape = {kRows, 2, cols}}), "expanded");
   std::vector<std::string> all = {"reference", "cpu"};
   for (const DeviceInfo& d : devices())

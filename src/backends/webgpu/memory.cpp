@@ -28,21 +28,38 @@ std::vector<std::string> common_names(const Program& program) {
     if (program.values[v].source == Source::kParam) name(v, str("param ", program.values[v].index));
     if (program.values[v].source == Source::kState) name(v, str("state ", program.values[v].index));
   }
-  for (const Step& step : program.static_steps)
+  std::vector<size_t> contents(program.values.size());  // of roots: what tells one program's from another's
+  for (size_t v = 0; v < names.size(); ++v) contents[v] = std::hash<std::string>{}(names[v]);
+  for (const Step& step : program.static_steps) {
+    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_hash);
+    const auto reads = [&](int32_t v) {
+      const plan::Root root = plan::root_of(program.problem, v);
+      of += str(" ", contents[static_cast<size_t>(root.value)], "+", root.offset_bytes, "+",
+                program.values[static_cast<size_t>(v)].host_offset_bytes);
+    };
+    const auto writes = [&](int32_t v) {
+      contents[static_cast<size_t>(plan::root_of(program.problem, v).value)] = std::hash<std::string>{}(of);
+    };
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
-      std::string of = str("static ", step.graph_node, " ", step.name, " ", d->kernel.kernel);
+      of += str(" ", d->kernel.kernel);
       for (const auto& [constant, n] : d->kernel.constants) of += str(" ", constant, "=", n);
-      of += str(" ", step.node_hash);
       for (const uint32_t word : d->params.words) of += str(" ", word);
+      for (const Operand& o : d->operands) reads(o.value);  // what is written may be added to what is there
       for (const Operand& o : d->operands) {
-        if (o.write) continue;
-        const plan::Root root = plan::root_of(program.problem, o.value);
-        of += str(" ", std::hash<std::string>{}(names[static_cast<size_t>(root.value)]), "+", root.offset_bytes);
+        if (!o.write || program.values[static_cast<size_t>(o.value)].source != Source::kStatic) continue;
+        writes(o.value);
+        name(static_cast<size_t>(o.value), of);
       }
-      for (const Operand& o : d->operands)
-        if (o.write && program.values[static_cast<size_t>(o.value)].source == Source::kStatic)
-          name(static_cast<size_t>(o.value), of);
+    } else if (const auto* h = std::get_if<HostCall>(&step.work)) {
+      for (const int32_t v : h->inputs) reads(v);
+      for (const int32_t v : h->outputs) writes(v);
+    } else {
+      const auto& loop = std::get<Loop>(step.work);
+      for (const int32_t v : loop.inputs) reads(v);
+      for (const int32_t v : loop.outputs)
+        if (v >= 0) writes(v);
     }
+  }
   return names;
 }
 
