@@ -400,6 +400,49 @@ TEST(ActiveExtent, FallsBackWhereAViewDependsOnTheSize) {
   }
 }
 
+// A part that begins at the size is another part when fewer rows are in use, and so is a sum over as many: such runs
+// give what all rows give, or what the rows in use alone do, but nothing between.
+TEST(ActiveExtent, PartsThatBeginAtTheSizeAreThoseOfTheRowsInUse) {
+  const Dim rows = Dim::symbol(symbols::kBatch);
+  std::vector<std::string> all = {"reference", "cpu"};
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu" && d.available) all.push_back(d.name);
+  Rng rng(4);
+  const Tensor table = rng.tensor({4, 20}), in = rng.tensor({6, 12});
+  for (const bool weight : {false, true})
+    for (int kind = 0; kind < 6; ++kind) {
+      Graph g;
+      const TensorType type{{4, 20}, DType::F32};
+      const Value x = g.input("x", {{rows, 12}, DType::F32}), w = weight ? g.param("w", type) : g.input("w", type);
+      const Value y = kind == 0   ? ops::narrow(w, {.axis = 1, .start = rows, .len = 2})
+                      : kind == 1 ? ops::slice(w, {.start = {3, rows}, .step = {-1, 2}, .len = {4, 2}})
+                      : kind == 2 ? ops::reduce_sum(ops::expand(w, {.target_shape = {rows, 4, 20}}), {.axes = {0}})
+                      : kind == 3 ? ops::narrow(w, {.axis = 1, .start = 2, .len = rows})
+                      : kind == 4 ? ops::narrow(x, {.axis = 1, .start = rows, .len = 2})
+                                  : ops::narrow(ops::tanh(w), {.axis = 1, .start = rows, .len = 2});
+      g.output(ops::tanh(y), "y");
+      g.output(ops::neg(x), "z");
+      for (const std::string& device : all) {
+        SCOPED_TRACE(str(device, " kind ", kind, weight ? ", a weight" : ""));
+        const auto run = [&](int64_t upper, int64_t actual) {
+          Executable exe = compile(g, {.device = device, .dims = {{symbols::kBatch, upper}}});
+          NamedTensors inputs = {{"x", Tensor::borrow(DType::F32, {upper, 12}, in.bytes().first(upper * 48)).clone()}};
+          if (weight)
+            exe.set_param("w", table);
+          else
+            inputs["w"] = table;
+          exe.set_active_extent(actual, upper);
+          const Tensor result = exe.run(inputs).at("y");
+          return std::pair(result, exe.stats().full_extent_runs > 0);
+        };
+        const auto [actual, is_full] = run(6, 3);
+        const Tensor expected = run(is_full ? 6 : 3, is_full ? 6 : 3).first;
+        EXPECT_EQ(Tensor::borrow(DType::F32, expected.sizes(), actual.bytes().first(expected.bytes().size())),
+                  expected);
+      }
+    }
+}
+
 TEST(ActiveExtent, DimValuesAreTheActualSizeWhateverTheSteps) {
   Graph g;
   const Value x = g.input("x", {{kBatch, 2}, DType::F32}), n = g.state("n", {{}, DType::I32});

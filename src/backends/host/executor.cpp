@@ -600,6 +600,15 @@ class HostProgram : public DeviceProgram, public ParamSource {
       return false;
     }
     const Graph& bound = *at_active;
+    for (const ProgramStep& step : program_.static_steps) {
+      if (step.is_packing) continue;
+      const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
+      const auto [inputs, outputs] = extent_types(step, node, bound);
+      if (why = why_not_prefix(*step.op, step.attrs, node.attrs, inputs, outputs); !why.empty()) {
+        log(LogLevel::kInfo, str("The active extent is not used: ", step.node, " (", step.op->name, ") ", why, "."));
+        return false;
+      }
+    }
     for (const int32_t s : plan_.order) {
       const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
       const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
@@ -614,13 +623,18 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return true;
   }
 
-  std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
+  std::pair<std::vector<ExtentType>, std::vector<ExtentType>> extent_types(const ProgramStep& step, const Node& node,
+                                                                           const Graph& bound) const {
     std::vector<ExtentType> inputs, outputs;
     for (size_t i = 0; i < step.inputs.size(); ++i)
       inputs.push_back({full_sizes_[static_cast<size_t>(step.inputs[i])], bound.type(node.inputs[i])});
     for (size_t i = 0; i < step.outputs.size(); ++i)
       if (step.outputs[i] >= 0)
         outputs.push_back({full_sizes_[static_cast<size_t>(step.outputs[i])], node.results[i].type});
+    return {std::move(inputs), std::move(outputs)};
+  }
+  std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
+    const auto [inputs, outputs] = extent_types(step, node, bound);
     return host::why_unsafe(*step.op, step.attrs, inputs, outputs);
   }
 

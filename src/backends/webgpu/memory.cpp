@@ -31,7 +31,7 @@ std::vector<std::string> common_names(const Program& program) {
   std::vector<size_t> contents(program.values.size());  // of roots: what tells one program's from another's
   for (size_t v = 0; v < names.size(); ++v) contents[v] = std::hash<std::string>{}(names[v]);
   for (const Step& step : program.static_steps) {
-    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_hash);
+    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_hash.value_or(0));
     const auto reads = [&](int32_t v) {
       const plan::Root root = plan::root_of(program.problem, v);
       of += str(" ", contents[static_cast<size_t>(root.value)], "+", root.offset_bytes, "+",
