@@ -87,7 +87,7 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
   }
   for (const auto* list : {&inputs, &outputs})
     for (const host::ExtentType& t : *list) touches |= t.axis() >= 0;
-  if (!touches && !step.is_of_one_value() && d != nullptr && full.attrs != node.attrs) {
+  if (!touches && !step.is_of_one_value() && !std::holds_alternative<HostCall>(step.work) && full.attrs != node.attrs) {
     touches = true;
     return "is another at each size";
   }
