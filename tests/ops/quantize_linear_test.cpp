@@ -82,6 +82,18 @@ OP_CASES(quantize_linear) {
   // Scales that GPUs take for 0, or whose reciprocals they do.
   add({Tensor::f32({4}, {1e-39f, 2.5e-39f, -7.6e-39f, 3e38f}), Tensor::f32({}, {1e-39f})});
   add({Tensor::f32({4}, {1e38f, 3e38f, -1.1e38f, 0}), Tensor::f32({}, {2e38f})});
+  // Codes of 32 bits are exact, also where the quotient has them and a zero point of the other sign brings it back.
+  const std::vector<float> far = {1207430784, -1207430784, 3e9f,          -3e9f,         2147483648.0f, -2147483648.0f,
+                                  4e9f,       -4e9f,       4294967040.0f, 2147483648.0f, 5e9f,          -2147483648.0f};
+  const auto n = static_cast<int64_t>(far.size());
+  add({Tensor::of<float>(DType::F32, {n}, far), Tensor::of<float>(DType::F32, {n}, std::vector<float>(far.size(), 1)),
+       codes(DType::I32, {n},
+             {-18, 18, -2000000001, 2000000001, -1, 1, -1, 1, -2147483648.0, -2147483648.0, -2147483648.0, 0})},
+      {.axis = 0, .to = DType::I32})
+      .expect({codes(DType::I32, {n},
+                     {1207430766, -1207430766, 999999999, -999999999, 2147483647, -2147483647, 2147483647,
+                      -2147483648.0, 2147483392, 0, 2147483647, -2147483648.0})},
+              kExact);
   for (int i = 0; fixture(str("quantize", i, "_x")) != nullptr; ++i) {
     const auto a = fixture(str("quantize", i, "_a"))->values<int64_t>();
     const Tensor& y = *fixture(str("quantize", i, "_y"));

@@ -235,4 +235,24 @@ TEST(Defects, D45AWeightCountsOnceHoweverOftenItIsUsed) {
   }
 }
 
+// The plan has a state of no elements where the next persistent value lies, which is not in its bytes.
+TEST(Defects, AStateOfNoElementsHasNobodysBytes) {
+  Graph g;
+  const Value x = tensor(g, "x", {5, 2});
+  const Value s = g.state("s", {{0, 2}, DType::F32});
+  g.update(s, ops::neg(s));
+  g.output(ops::neg(x), "y");
+  g.output(s, "before");
+  for (const char* device : {"reference", "cpu", "webgpu"}) {
+    if (device == std::string("webgpu") && all_devices().size() < 2) continue;
+    Executable exe = compile(g, {.device = device});
+    const Tensor in = Rng(1).tensor({5, 2});
+    for (int run = 0; run < 2; ++run) {
+      const NamedTensors out = exe.run({{"x", in}});
+      EXPECT_TRUE(near(out.at("y"), run_op(ops::neg, {in}, {})[0], kExact)) << device;
+      EXPECT_EQ(out.at("before").sizes(), (std::vector<int64_t>{0, 2})) << device;
+    }
+  }
+}
+
 }  // namespace rlx::test

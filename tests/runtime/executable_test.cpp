@@ -9,6 +9,7 @@
 #include "rlx/ops.h"
 #include "rlx/runtime.h"
 #include "support/expect_error.h"
+#include "support/op_cases.h"
 #include "support/random.h"
 
 namespace rlx::test {
@@ -398,6 +399,55 @@ TEST(ActiveExtent, FallsBackWhereAViewDependsOnTheSize) {
     EXPECT_EQ(exe.run({{"x", in}}).at("y"), full);
     EXPECT_EQ(exe.stats().full_extent_runs, 1);
   }
+}
+
+// A part that begins at the size is another part when fewer rows are in use, and so is a sum over as many: such runs
+// give what all rows give, or what the rows in use alone do, but nothing between.
+TEST(ActiveExtent, PartsThatBeginAtTheSizeAreThoseOfTheRowsInUse) {
+  const Dim rows = Dim::symbol(symbols::kBatch);
+  std::vector<std::string> all = {"reference", "cpu"};
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu" && d.available) all.push_back(d.name);
+  Rng rng(4);
+  const Tensor table = rng.tensor({4, 20}), in = rng.tensor({6, 12});
+  for (const bool weight : {false, true})
+    for (int kind = 0; kind < 7; ++kind) {
+      Graph g;
+      auto body = std::make_shared<Graph>("body");
+      const Value carry = body->input("carry", {{4, 20}, DType::F32});
+      body->output(ops::tanh(carry), "next");
+      const TensorType type{{4, 20}, DType::F32};
+      const Value x = g.input("x", {{rows, 12}, DType::F32}), w = weight ? g.param("w", type) : g.input("w", type);
+      const Value y = kind == 0   ? ops::narrow(w, {.axis = 1, .start = rows, .len = 2})
+                      : kind == 1 ? ops::slice(w, {.start = {3, rows}, .step = {-1, 2}, .len = {4, 2}})
+                      : kind == 2 ? ops::reduce_sum(ops::expand(w, {.target_shape = {rows, 4, 20}}), {.axes = {0}})
+                      : kind == 3 ? ops::narrow(w, {.axis = 1, .start = 2, .len = rows})
+                      : kind == 4 ? ops::narrow(x, {.axis = 1, .start = rows, .len = 2})
+                      : kind == 5 ? ops::scan(Values{w}, {.body = body, .length = rows})
+                                  : ops::narrow(ops::tanh(w), {.axis = 1, .start = rows, .len = 2});
+      g.output(ops::tanh(y), "y");
+      g.output(ops::neg(x), "z");
+      for (const std::string& device : all) {
+        SCOPED_TRACE(str(device, " kind ", kind, weight ? ", a weight" : ""));
+        const auto run = [&](int64_t upper, int64_t actual) {
+          CompileOptions options{.device = device, .dims = {{symbols::kBatch, upper}}};
+          options.webgpu.min_loop_work = 0;
+          Executable exe = compile(g, options);
+          NamedTensors inputs = {{"x", Tensor::borrow(DType::F32, {upper, 12}, in.bytes().first(upper * 48)).clone()}};
+          if (weight)
+            exe.set_param("w", table);
+          else
+            inputs["w"] = table;
+          exe.set_active_extent(actual, upper);
+          const Tensor result = exe.run(inputs).at("y");
+          return std::pair(result, exe.stats().full_extent_runs > 0);
+        };
+        const auto [actual, is_full] = run(6, 3);
+        const Tensor expected = run(is_full ? 6 : 3, is_full ? 6 : 3).first;
+        const auto in_use = actual.bytes().first(expected.bytes().size());
+        EXPECT_TRUE(near(Tensor::borrow(DType::F32, expected.sizes(), in_use), expected, kTranscendental));
+      }
+    }
 }
 
 TEST(ActiveExtent, DimValuesAreTheActualSizeWhateverTheSteps) {

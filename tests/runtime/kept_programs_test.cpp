@@ -98,6 +98,44 @@ TEST_P(KeptPrograms, AnExtentIsOfTheSizesOfTheRun) {
   EXPECT_EQ(run(8, 4), 6 * 32);
 }
 
+// What is computed of weights alone may depend on the sizes all the same: where a part begins, how a row is repeated.
+TEST(KeptProgramsOfAllDevices, PartsOfWeightsAreThoseOfTheirSizes) {
+  Graph g;
+  const Dim cols = Dim::symbol(symbols::kSeq);
+  g.output(ops::neg(g.input("x", {{kRows, cols}, DType::F32})), "y");
+  const Value w = g.param("w", {{4, 20}, DType::F32}), pair = g.param("pair", {{1, 2, 1}, DType::F32});
+  const Value part = ops::narrow(w, {.axis = 1, .start = kRows, .len = 2});
+  g.output(part, "part");
+  g.output(ops::tanh(part), "tanh");  // its attributes are the same for all sizes, and so are those of a view's reader
+  g.output(ops::tanh(ops::narrow(ops::reshape(w, {.new_shape = {80}}), {.axis = 0, .start = kRows, .len = 8})), "flat");
+  g.output(ops::slice(w, {.start = {3, kRows}, .step = {-1, 2}, .len = {4, 2}}), "slice");
+  const Value wide = ops::neg(ops::cast(ops::tanh(part), {.to = DType::F64}));  // on the host of a GPU
+  g.output(ops::neg(ops::cast(wide, {.to = DType::F32})), "host");
+  Values parts = {part};
+  for (int64_t i = 0; i < 9; ++i) parts.push_back(ops::narrow(w, {.axis = 1, .start = i, .len = 3}));
+  g.output(ops::concat(parts, {.axis = 1}), "parts");  // in several steps
+  g.output(ops::expand(pair, {.target_shape = {kRows, 2, cols}}), "expanded");
+  std::vector<std::string> all = {"reference", "cpu"};
+  for (const DeviceInfo& d : devices())
+    if (d.name == "webgpu" && d.available) all.push_back(d.name);
+  Rng rng(1);
+  const NamedTensors weights = {{"w", rng.tensor({4, 20})}, {"pair", rng.tensor({1, 2, 1})}};
+  for (const std::string& device : all)
+    for (const int kept : {1, 3}) {
+      SCOPED_TRACE(str(device, " keeps ", kept));
+      Executable exe = compile(g, {.device = device, .kept_programs = kept});
+      for (const auto& [name, value] : weights) exe.set_param(name, value);
+      for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 3}, {3, 1}, {5, 2}, {1, 3}, {2, 5}, {5, 2}}) {
+        SCOPED_TRACE(str(rows, " x ", columns));
+        const NamedTensors in = {{"x", rng.tensor({rows, columns})}};
+        Executable fixed = compile(g, {.device = device, .dims = {{symbols::kBatch, rows}, {symbols::kSeq, columns}}});
+        for (const auto& [name, value] : weights) fixed.set_param(name, value);
+        const NamedTensors expected = fixed.run(in);
+        for (const auto& [name, value] : exe.run(in)) EXPECT_EQ(value, expected.at(name)) << name;
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, KeptPrograms, testing::Values("reference", "cpu"),
                          [](const auto& device) { return std::string(device.param); });
 

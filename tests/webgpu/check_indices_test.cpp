@@ -62,6 +62,24 @@ Graph two_layers(int64_t batch, const Dim& rows) {
 
 using CheckIndicesOnWebGpu = WebGpu;
 
+TEST_F(CheckIndicesOnWebGpu, TablesThatAreReadInPartsAreCheckedAsOne) {
+  for (const DType d : {DType::I32, DType::I64}) {
+    Graph g;
+    const Value i = g.input("i", {{3}, d}), table = g.param("table", {{90, 12}, DType::F32});
+    g.output(ops::gather(table, i), "y");
+    CompileOptions options = checking(true);
+    options.webgpu.max_binding_bytes = 1024;
+    Executable exe = compile(g, options), oracle = compile(g, {.device = "reference"});
+    for (Executable* e : {&exe, &oracle}) e->set_param("table", Rng(1).tensor({90, 12}));
+    for (const int bad : {90, -91})
+      EXPECT_ERROR(exe.run({{"i", Tensor::i32({3}, {0, bad, 2}).cast(d)}}), kRuntime,
+                   str("Index (", bad, ") is out of range for size (90)."));
+    const Tensor good = Tensor::i32({3}, {-90, 89, -1}).cast(d);
+    EXPECT_EQ(exe.run({{"i", good}}).at("y"), oracle.run({{"i", good}}).at("y"));
+    EXPECT_EQ(exe.stats().device.host_steps, 0);
+  }
+}
+
 TEST_F(CheckIndicesOnWebGpu, ABadIndexIsAnErrorOfItsRunAlone) {
   Executable exe = compile(lookup(3), checking(true));
   EXPECT_EQ(checks(exe), 1);

@@ -112,4 +112,18 @@ TEST_F(PoisonOnWebGpu, ReadsOutsideAnOperandAreNaN) {
     }
 }
 
+// A value that fills a binding has no room in it for all of the guard.
+TEST_F(PoisonOnWebGpu, RefusesNothingThatRunsWithoutIt) {
+  for (const int64_t elements : {190, 200, 220}) {
+    Graph g;
+    g.output(ops::neg(g.input("x", {{elements}, DType::F32})), "y");
+    CompileOptions options = webgpu_options(true);
+    options.webgpu.max_binding_bytes = 1024;
+    Executable exe = compile(g, options);
+    const Tensor x = Rng(1).tensor({elements});
+    EXPECT_EQ(exe.run({{"x", x}}).at("y").at(elements - 1), -x.at(elements - 1));
+    EXPECT_EQ(exe.stats().device.host_steps, 0);
+  }
+}
+
 }  // namespace rlx::test

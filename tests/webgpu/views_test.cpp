@@ -26,6 +26,21 @@ TEST_F(ViewsOnWebGpu, StartAndEndWithinAWord) {
   expect_as_oracle(m.g, {.tolerance = kBFloat});
 }
 
+// Nor does a binding of less than a vector at a value's end reach the next one, which may be what the dispatch writes.
+TEST_F(ViewsOnWebGpu, ShortPartsEndWithTheirValue) {
+  Maker m;
+  const auto end = [&](DType d, int64_t start, int64_t len) {
+    return ops::narrow(m.weight({start + len}, d), {.axis = 0, .start = start, .len = len});
+  };
+  m.out(ops::gt(m.weight({33, 3}), end(DType::F32, 5, 3)));
+  const Value at = m.weight({6}, DType::I32);
+  m.out(ops::gather_nd(m.weight({63}), ops::narrow(at, {.axis = 0, .start = 5, .len = 1})));
+  m.out(ops::cast(end(DType::F32, 13, 3), {.to = DType::I32}));
+  expect_as_oracle(m.g, {.given = {{Maker::name(at), Tensor::i32({6}, {0, 1, 2, 3, 4, 62})}},
+                         .tolerance = kExact,
+                         .options = webgpu_options()});
+}
+
 // A dispatch sees a buffer that it writes through one binding, of one type: what it reads as another is a copy.
 TEST_F(ViewsOnWebGpu, PartsOfOneValueAreReadAsDifferentTypes) {
   Maker m;

@@ -406,6 +406,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
       else
         states_[i] = std::make_shared<AlignedBytes>(program_.problem.values[static_cast<size_t>(v)].size_bytes,
                                                     options_.arena_alignment);
+      if (program_.problem.values[static_cast<size_t>(v)].size_bytes == 0) continue;  // others may lie where it would
       for (size_t u = 0; u < program_.values.size(); ++u) {
         const plan::Value& planned = program_.problem.values[u];
         if (planned.view_of < 0 && planned.region == plan::Region::kPersistent && planned.size_bytes > 0 &&
@@ -416,17 +417,38 @@ class HostProgram : public DeviceProgram, public ParamSource {
     if (same_unused) unused_states_ = sibling->unused_states_;
   }
 
-  // What a static step computes, wherever it is.
+  // What a static step computes, wherever it is: of the node, how, and of what. Attributes, types, and where a part of
+  // a weight starts may depend on the sizes that the program is for.
   struct StaticKey {
-    int64_t graph_node;
+    int64_t graph_node = 0;
     std::string kernel;
-    size_t output;
-    int64_t bytes;
+    size_t output = 0;
+    int64_t bytes = 0;
+    uint64_t attrs = 0;
+    std::string operands;
     auto operator<=>(const StaticKey&) const = default;
   };
-  StaticKey key_of(const ProgramStep& step, size_t output) const {
-    const auto v = static_cast<size_t>(step.outputs[output]);
-    return {step.graph_node, step.kernel_name, output, program_.problem.values[v].size_bytes};
+  using StaticKeys = std::vector<StaticKey>;  // by value
+  StaticKeys static_keys() const {
+    StaticKeys keys(program_.values.size());
+    for (const ProgramStep& step : program_.static_steps) {
+      std::string operands;
+      for (const int32_t v : step.inputs) {
+        const plan::Root root = plan::root_of(program_.problem, v);
+        const ProgramValue& from = program_.values[static_cast<size_t>(root.value)];
+        const StaticKey& key = keys[static_cast<size_t>(root.value)];
+        operands += str(program_.values[static_cast<size_t>(v)].type, "+", root.offset_bytes, " of ", from.index, " ",
+                        key.graph_node, " ", key.output, " ", key.attrs, " ",
+                        std::hash<std::string>{}(str(key.kernel, key.operands)), ", ");
+      }
+      for (const TensorType& t : step.results) operands += str(t, " ");
+      for (size_t i = 0; i < step.outputs.size(); ++i)
+        if (const int32_t v = step.outputs[i]; v >= 0)
+          keys[static_cast<size_t>(v)] = {
+              step.graph_node,   step.kernel_name, i, program_.problem.values[static_cast<size_t>(v)].size_bytes,
+              step.attrs.hash(), operands};
+    }
+    return keys;
   }
 
   void take_weights(const HostProgram& sibling) {
@@ -434,17 +456,18 @@ class HostProgram : public DeviceProgram, public ParamSource {
       if (sibling.params_[i].num_elements() > 0 || !sibling.param_changed_[i]) set_param(i, sibling.params_[i]);
     if (!sibling.statics_computed_ || sibling.statics_stale_) return;
     std::map<StaticKey, std::shared_ptr<AlignedBytes>> computed;
+    const StaticKeys theirs = sibling.static_keys(), ours = static_keys();
     for (const ProgramStep& step : sibling.program_.static_steps)
       for (size_t i = 0; i < step.outputs.size(); ++i)
         if (const int32_t v = step.outputs[i]; v >= 0 && sibling.keep_static_[static_cast<size_t>(v)])
-          computed.emplace(sibling.key_of(step, i), sibling.statics_[static_cast<size_t>(v)]);
+          computed.emplace(theirs[static_cast<size_t>(v)], sibling.statics_[static_cast<size_t>(v)]);
     for (size_t s = 0; s < program_.static_steps.size(); ++s) {
       const ProgramStep& step = program_.static_steps[s];
       bool done = true;
       for (size_t i = 0; i < step.outputs.size(); ++i) {
         const int32_t v = step.outputs[i];
         if (v < 0 || !keep_static_[static_cast<size_t>(v)]) continue;  // what needs it asks for the step
-        const auto found = computed.find(key_of(step, i));
+        const auto found = computed.find(ours[static_cast<size_t>(v)]);
         done = done && found != computed.end();
         if (found != computed.end()) statics_[static_cast<size_t>(v)] = found->second;
       }
@@ -577,6 +600,15 @@ class HostProgram : public DeviceProgram, public ParamSource {
       return false;
     }
     const Graph& bound = *at_active;
+    for (const ProgramStep& step : program_.static_steps) {
+      if (step.is_packing) continue;
+      const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
+      const auto [inputs, outputs] = extent_types(step, node, bound);
+      if (why = why_not_prefix(*step.op, step.attrs, node.attrs, inputs, outputs); !why.empty()) {
+        log(LogLevel::kInfo, str("The active extent is not used: ", step.node, " (", step.op->name, ") ", why, "."));
+        return false;
+      }
+    }
     for (const int32_t s : plan_.order) {
       const ProgramStep& step = program_.steps[static_cast<size_t>(s)];
       const Node& node = bound.nodes()[static_cast<size_t>(step.graph_node)];
@@ -591,13 +623,18 @@ class HostProgram : public DeviceProgram, public ParamSource {
     return true;
   }
 
-  std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
+  std::pair<std::vector<ExtentType>, std::vector<ExtentType>> extent_types(const ProgramStep& step, const Node& node,
+                                                                           const Graph& bound) const {
     std::vector<ExtentType> inputs, outputs;
     for (size_t i = 0; i < step.inputs.size(); ++i)
       inputs.push_back({full_sizes_[static_cast<size_t>(step.inputs[i])], bound.type(node.inputs[i])});
     for (size_t i = 0; i < step.outputs.size(); ++i)
       if (step.outputs[i] >= 0)
         outputs.push_back({full_sizes_[static_cast<size_t>(step.outputs[i])], node.results[i].type});
+    return {std::move(inputs), std::move(outputs)};
+  }
+  std::string why_unsafe(const ProgramStep& step, const Node& node, const Graph& bound) const {
+    const auto [inputs, outputs] = extent_types(step, node, bound);
     return host::why_unsafe(*step.op, step.attrs, inputs, outputs);
   }
 

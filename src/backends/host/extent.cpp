@@ -1,7 +1,10 @@
 #include "backends/host/extent.h"
 
 #include "backends/host/box_copy.h"
+#include "rlx/ops/expand.h"
 #include "rlx/ops/gather.h"
+#include "rlx/ops/narrow.h"
+#include "rlx/ops/slice.h"
 
 namespace rlx::host {
 
@@ -69,6 +72,25 @@ std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const Exte
   if (!read && !written) return "";
   if (op.traits.extent == ExtentRule::kNever) return "cannot be cut short";
   if (op.traits.extent == ExtentRule::kRows && read != all_written) return "does not keep the rows apart";
+  return "";
+}
+
+bool begins_elsewhere(const OpDef& op, const Attrs& full, const Attrs& active) {
+  if (&op == &ops::narrow) return full.as<ops::NarrowAttrs>().start != active.as<ops::NarrowAttrs>().start;
+  return &op == &ops::slice && full.as<ops::SliceAttrs>().start != active.as<ops::SliceAttrs>().start;
+}
+
+std::string why_not_prefix(const OpDef& op, const Attrs& full, const Attrs& active, std::span<const ExtentType> inputs,
+                           std::span<const ExtentType> outputs) {
+  bool read = false, written = false;
+  for (const ExtentType& t : inputs) read |= t.axis() >= 0;
+  for (const ExtentType& t : outputs) written |= t.axis() >= 0;
+  const bool makes_rows = &op == &ops::expand || &op == &ops::narrow || &op == &ops::slice;
+  if (begins_elsewhere(op, full, active) || (!read && !(written && makes_rows) && full != active))
+    return "is another at each size";
+  if (read) return why_unsafe(op, active, inputs, outputs);
+  for (const ExtentType& t : outputs)
+    if (t.axis() >= 0 && !is_prefix(t.active.shape.sizes(), t.full)) return "has another size in front of the rows";
   return "";
 }
 

@@ -40,4 +40,11 @@ bool picks_rows(const OpDef& op, const Attrs& attrs, std::span<const ExtentType>
 std::string why_unsafe(const OpDef& op, const Attrs& attrs, std::span<const ExtentType> inputs,
                        std::span<const ExtentType> outputs);
 
+// Does the node take a part that begins elsewhere when fewer rows are in use? `active`: its attributes then.
+bool begins_elsewhere(const OpDef& op, const Attrs& full, const Attrs& active);
+
+// Why what is computed of weights alone, in full, is not that of the rows in use and more behind it; empty when it is.
+std::string why_not_prefix(const OpDef& op, const Attrs& full, const Attrs& active, std::span<const ExtentType> inputs,
+                           std::span<const ExtentType> outputs);
+
 }  // namespace rlx::host

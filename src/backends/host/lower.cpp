@@ -224,7 +224,8 @@ class Lowering {
                      .origin = user.origin,
                      .inputs = {source},
                      .params = *find_static(source),
-                     .graph_node = user.graph_node};
+                     .graph_node = user.graph_node,
+                     .is_packing = true};
     const auto v = static_cast<int32_t>(program_.values.size());
     program_.values.push_back({.type = type, .symbolic = symbolic, .source = Source::kStatic});
     program_.problem.values.push_back({.size_bytes = bytes, .region = plan::Region::kExternal});

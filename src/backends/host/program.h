@@ -44,6 +44,7 @@ struct ProgramStep {
   std::vector<TensorType> results;       // bound types, of unused outputs too
   int64_t graph_node = 0;                // its index in Program::symbolic
   int64_t scratch_bytes = 0;
+  bool is_packing = false;  // a static step that packs an operand of the node
 };
 
 struct Program {

@@ -1,5 +1,6 @@
 // Which steps an active extent cuts short (spec 40, 5), and their parameters and grids.
 #include <algorithm>
+#include <tuple>
 
 #include "backends/host/box_copy.h"
 #include "backends/webgpu/executor.h"
@@ -53,6 +54,18 @@ bool WebGpuProgram::set_active_sizes(const std::optional<DimBinding>& sizes) {
   return honoured;
 }
 
+// Of the node's operands, and of its results that somebody uses.
+std::pair<std::vector<host::ExtentType>, std::vector<host::ExtentType>> WebGpuProgram::extent_types(
+    const Node& full, const Node& node, const Graph& active) const {
+  std::vector<host::ExtentType> inputs, outputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    inputs.push_back({full_->type(full.inputs[i]).shape.sizes(), active.type(node.inputs[i])});
+  for (size_t r = 0; r < node.results.size(); ++r)
+    if (used_.contains(full.results[r].id))
+      outputs.push_back({full.results[r].type.shape.sizes(), node.results[r].type});
+  return {std::move(inputs), std::move(outputs)};
+}
+
 // Why a step cannot be cut to the rows in use; empty when it can. `touches`: does it see a value with these rows?
 std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active, const Extent& extent,
                                           bool& touches) const {
@@ -64,15 +77,20 @@ std::string WebGpuProgram::why_not_scaled(const Step& step, const Graph& active,
     const ProgramValue& v = value(d->operands[0].value);
     inputs.push_back({v.type.shape.sizes(), {v.symbolic.shape.bind(*active_), v.type.dtype}});
   } else {
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      inputs.push_back({full_->type(full.inputs[i]).shape.sizes(), active.type(node.inputs[i])});
-    for (size_t r = 0; r < node.results.size(); ++r)
-      if (used_.contains(full.results[r].id))
-        outputs.push_back({full.results[r].type.shape.sizes(), node.results[r].type});
+    std::tie(inputs, outputs) = extent_types(full, node, active);
   }
   touches = false;
+  // Parameters are those of all rows, but for counts. (One value's form has none of the node's attributes.)
+  if (!step.is_of_one_value() && d != nullptr && host::begins_elsewhere(*step.op, full.attrs, node.attrs)) {
+    touches = true;
+    return "begins elsewhere at each size";
+  }
   for (const auto* list : {&inputs, &outputs})
     for (const host::ExtentType& t : *list) touches |= t.axis() >= 0;
+  if (!touches && !step.is_of_one_value() && !std::holds_alternative<HostCall>(step.work) && full.attrs != node.attrs) {
+    touches = true;
+    return "is another at each size";
+  }
   if (!touches) return "";
   if (!step.is_of_one_value() && host::picks_rows(*step.op, node.attrs, inputs, outputs)) {
     touches = false;
@@ -112,6 +130,14 @@ std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& ex
     return e.message();
   }
   if (std::string why = host::moved_view(*active, program_.views); !why.empty()) return why;
+  for (const Step& step : program_.static_steps) {
+    if (!step.node_hash || step.is_of_one_value()) continue;
+    const Node& full = full_->nodes()[static_cast<size_t>(step.graph_node)];
+    const Node& node = active->nodes()[static_cast<size_t>(step.graph_node)];
+    const auto [inputs, outputs] = extent_types(full, node, *active);
+    if (const std::string why = host::why_not_prefix(*step.op, full.attrs, node.attrs, inputs, outputs); !why.empty())
+      return str(step.node, " (", step.op->name, ") ", why, ".");
+  }
   for (const ReadyStep& r : ready_) {
     bool touches = false;
     if (const std::string why = why_not_scaled(*r.step, *active, extent, touches); !why.empty())

@@ -79,15 +79,21 @@ Dispatches::Window Dispatches::window_of(const Operand& operand) const {
   const Place place = memory_.place(operand.value);
   RLX_ASSERT(place.buffer >= 0);
   const auto bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
-  const uint64_t begin = place.offset / limits_.binding_alignment * limits_.binding_alignment;
-  uint64_t end = round_up(place.offset + std::max<uint64_t>(bytes, 16), 16);
+  const uint64_t alignment = std::max<uint64_t>(limits_.binding_alignment, 16);
+  const uint64_t begin = place.offset / alignment * alignment;
+  // A binding holds a whole vector at least. It is counted from where the window begins: 16 bytes from the start of a
+  // short part of a value on may be those of the next one.
+  uint64_t end = round_up(std::max(place.offset + bytes, begin + 16), 16);
   // A write behind the slot must reach the guard, and a read the NaN in it, to be found out: checked WGSL would give
   // the last element instead. A part of a value that is read ends inside it, or fills the binding.
   if (options_.poison) {
     const uint64_t guard = memory_.guard_begin(operand.value);
     const bool is_end = round_up(place.offset + bytes, 16) == guard;
-    if (operand.write || (is_end && guard + kGuardBytes - begin <= limits_.max_binding_bytes))
-      end = guard + kGuardBytes;
+    if (guard + kGuardBytes - begin <= limits_.max_binding_bytes) {
+      if (operand.write || is_end) end = guard + kGuardBytes;
+    } else if (operand.write) {  // as much of it as a binding holds
+      end = std::max(end, begin + limits_.max_binding_bytes / 16 * 16);
+    }
   }
   return {place.buffer, begin, end};
 }

@@ -146,6 +146,9 @@ class WebGpuProgram : public DeviceProgram {
   std::string find_scaled(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
   void scale_states(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
   void scale_checks(const DimBinding& sizes, const Extent& extent, std::vector<Rows>& rows);
+  std::pair<std::vector<host::ExtentType>, std::vector<host::ExtentType>> extent_types(const Node& full,
+                                                                                       const Node& node,
+                                                                                       const Graph& active) const;
   std::string why_not_scaled(const Step& step, const Graph& active, const Extent& extent, bool& touches) const;
   const Graph& full_graph();
 

@@ -283,7 +283,7 @@ Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding&
     return find_lowering({op, attrs, inputs, outputs}, device) == nullptr ||
            std::any_of(inputs.begin(), inputs.end(), too_large);
   });
-  primitive = split_large_weights(primitive, device, visible);
+  primitive = split_large_weights(primitive, device, options, visible);
   const Graph bound = bind(primitive, binding);
   std::string unbound;
   for (const uint32_t id : bound.dynamic_symbols()) unbound += str(unbound.empty() ? "?" : ", ?", id);

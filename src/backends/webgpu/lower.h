@@ -55,8 +55,8 @@ class LowerCall {
   Operand derived(int64_t i, Storage storage, std::vector<int64_t> sizes);
   // A table of words that is known now (strides, offsets): uploaded once.
   Operand table(std::span<const uint32_t> words);
-  // Operand i, an f32 weight, as halves: a copy that is made once for all readers. Nullopt: it is no such weight, or
-  // the options or the device do not want one.
+  // Operand i, an f32 weight, as halves: those that it was cast from, or a copy that is made once for all readers.
+  // Nullopt: it is no such weight, or the options or the device do not want a copy.
   std::optional<Operand> f16_weight(int64_t i);
   // Under WebGpuOptions::check_indices: where a check of operand i notes what it finds, and which of the checks it is.
   // Nullopt: the same (`what`) is checked already, as rows of caches in every layer are.

@@ -1,6 +1,7 @@
 #include "backends/webgpu/lower.h"
 #include "backends/webgpu/program_builder.h"
 #include "backends/webgpu/strided.h"
+#include "rlx/ops/cast.h"
 
 namespace rlx::webgpu {
 
@@ -44,6 +45,12 @@ Operand LowerCall::write(int64_t i) {
   return {builder_.written(builder_.value_of(node_.results[static_cast<size_t>(i)].id)), true};
 }
 std::optional<Operand> LowerCall::f16_weight(int64_t i) {
+  const Graph& bound = builder_.bound();
+  const Node& from = bound.node_of(input_id(i));
+  if (from.op == &ops::cast && input_type(i).dtype == DType::F32 && bound.type(from.inputs[0]).dtype == DType::F16) {
+    const int32_t halves = builder_.value_of(from.inputs[0]);
+    if (builder_.is_static(halves) && builder_.value(halves).storage == Storage::kF16) return Operand{halves, false};
+  }
   const WebGpuOptions& o = options().webgpu;
   const bool wanted = o.f16_weights && o.f16_mirror && !o.f32_uniform && device().features().f16;
   const int32_t v = builder_.value_of(input_id(i));

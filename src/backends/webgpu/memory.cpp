@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kWeightsBufferBytes = uint64_t{256} << 20;  // small weights share buffers of this size
 
 // What programs of one graph for different sizes have in common, by a name that is the same in all of them; empty for
-// other values. Static values are named by the node they are computed for and by how.
+// other values. Static values are named by the node they are computed for, how, and of what: where a part of a weight
+// starts may depend on the sizes.
 std::vector<std::string> common_names(const Program& program) {
   std::vector<std::string> names(program.values.size());
   std::map<std::string, int> seen;
@@ -27,14 +28,38 @@ std::vector<std::string> common_names(const Program& program) {
     if (program.values[v].source == Source::kParam) name(v, str("param ", program.values[v].index));
     if (program.values[v].source == Source::kState) name(v, str("state ", program.values[v].index));
   }
-  for (const Step& step : program.static_steps)
+  std::vector<size_t> contents(program.values.size());  // of roots: what tells one program's from another's
+  for (size_t v = 0; v < names.size(); ++v) contents[v] = std::hash<std::string>{}(names[v]);
+  for (const Step& step : program.static_steps) {
+    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_hash.value_or(0));
+    const auto reads = [&](int32_t v) {
+      const plan::Root root = plan::root_of(program.problem, v);
+      of += str(" ", contents[static_cast<size_t>(root.value)], "+", root.offset_bytes, "+",
+                program.values[static_cast<size_t>(v)].host_offset_bytes);
+    };
+    const auto writes = [&](int32_t v) {
+      contents[static_cast<size_t>(plan::root_of(program.problem, v).value)] = std::hash<std::string>{}(of);
+    };
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
-      std::string of = str("static ", step.graph_node, " ", step.name, " ", d->kernel.kernel);
+      of += str(" ", d->kernel.kernel);
       for (const auto& [constant, n] : d->kernel.constants) of += str(" ", constant, "=", n);
-      for (const Operand& o : d->operands)
-        if (o.write && program.values[static_cast<size_t>(o.value)].source == Source::kStatic)
-          name(static_cast<size_t>(o.value), of);
+      for (const uint32_t word : d->params.words) of += str(" ", word);
+      for (const Operand& o : d->operands) reads(o.value);  // what is written may be added to what is there
+      for (const Operand& o : d->operands) {
+        if (!o.write || program.values[static_cast<size_t>(o.value)].source != Source::kStatic) continue;
+        writes(o.value);
+        name(static_cast<size_t>(o.value), of);
+      }
+    } else if (const auto* h = std::get_if<HostCall>(&step.work)) {
+      for (const int32_t v : h->inputs) reads(v);
+      for (const int32_t v : h->outputs) writes(v);
+    } else {
+      const auto& loop = std::get<Loop>(step.work);
+      for (const int32_t v : loop.inputs) reads(v);
+      for (const int32_t v : loop.outputs)
+        if (v >= 0) writes(v);
     }
+  }
   return names;
 }
 

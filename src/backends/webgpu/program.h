@@ -107,6 +107,8 @@ struct Step {
   std::string node, origin;
   int64_t graph_node = 0;
   std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
+  // Of a step of a static node: of its attributes and types, in which sizes may be.
+  std::optional<uint64_t> node_hash;
   bool is_of_one_value() const {
     const auto* d = std::get_if<Dispatch>(&work);
     return d != nullptr && d->of_one_value;

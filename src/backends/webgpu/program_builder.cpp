@@ -246,12 +246,11 @@ std::optional<LowerCall::IndexErrors> ProgramBuilder::add_index_check(
   return LowerCall::IndexErrors{{program_.index_errors, true}, static_cast<uint32_t>(program_.index_checks.size() - 1)};
 }
 
-// `is_of_node`: not a form of a value that it reads. `in_place`: the traits of its op hold.
-void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_place) {
-  std::vector<int32_t> reads, writes;
+static void find_operands(const Step& step, int32_t index_errors, std::vector<int32_t>& reads,
+                          std::vector<int32_t>& writes) {
   if (const auto* d = std::get_if<Dispatch>(&step.work)) {
-    for (const Operand& o : d->operands) {             // one may be bound twice, in an optional operand's place
-      if (o.value == program_.index_errors) continue;  // outside the plan, as weights are
+    for (const Operand& o : d->operands) {    // one may be bound twice, in an optional operand's place
+      if (o.value == index_errors) continue;  // outside the plan, as weights are
       auto& list = o.write ? writes : reads;
       if (std::find(list.begin(), list.end(), o.value) == list.end()) list.push_back(o.value);
     }
@@ -264,6 +263,12 @@ void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_
     std::copy_if(loop.outputs.begin(), loop.outputs.end(), std::back_inserter(writes),
                  [](int32_t v) { return v >= 0; });
   }
+}
+
+// `is_of_node`: not a form of a value that it reads. `in_place`: the traits of its op hold.
+void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_place) {
+  std::vector<int32_t> reads, writes;
+  find_operands(step, program_.index_errors, reads, writes);
   if (is_static) {
     std::vector<int32_t> params;
     for (const int32_t v : reads)
@@ -272,6 +277,11 @@ void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_
     std::sort(params.begin(), params.end());
     params.erase(std::unique(params.begin(), params.end()), params.end());
     step.params = std::move(params);
+    if (node_params_) {
+      std::string types;
+      for (const Result& r : node_->results) types += str(r.type, " ");
+      step.node_hash = node_->attrs.hash() ^ std::hash<std::string>{}(types);
+    }
     program_.static_steps.push_back(std::move(step));
     return;
   }
@@ -330,7 +340,8 @@ void ProgramBuilder::add_poison() {
                          .node = "poison"};
 }
 
-// Copies whose readers read what was copied (read_strided) are no steps.
+// Copies whose readers read what was copied (read_strided, f16_weight) are no steps, and those of weights take no
+// bytes.
 void ProgramBuilder::drop_unread_steps() {
   const plan::Problem& problem = program_.problem;
   std::vector<bool> read(problem.values.size());
@@ -353,6 +364,26 @@ void ProgramBuilder::drop_unread_steps() {
   }
   program_.steps.assign(std::make_move_iterator(steps.rbegin()), std::make_move_iterator(steps.rend()));
   program_.problem.steps.assign(planned.rbegin(), planned.rend());
+
+  std::vector<Step> static_steps;
+  for (size_t i = program_.static_steps.size(); i-- > 0;) {
+    Step& step = program_.static_steps[i];
+    std::vector<int32_t> reads, writes;
+    find_operands(step, program_.index_errors, reads, writes);
+    const bool is_used =
+        !std::holds_alternative<Dispatch>(step.work) || writes.empty() ||
+        std::any_of(writes.begin(), writes.end(), [&](int32_t v) { return read[static_cast<size_t>(root_of(v))]; });
+    for (const int32_t v : is_used ? reads : std::vector<int32_t>()) mark(v);
+    for (const int32_t v : writes) {
+      if (is_used)
+        mark(v);
+      else
+        program_.problem.values[static_cast<size_t>(root_of(v))].size_bytes = 0;
+    }
+    if (is_used) static_steps.push_back(std::move(step));
+  }
+  program_.static_steps.assign(std::make_move_iterator(static_steps.rbegin()),
+                               std::make_move_iterator(static_steps.rend()));
 }
 
 // Outputs and new states keep their bytes until the next run.

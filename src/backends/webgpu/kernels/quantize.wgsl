@@ -30,19 +30,20 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> y: array<Q>;
 @group(0) @binding(4) var<uniform>             p: Params;
 
-// code + zero, held to low … high without overflow on the way. All of them fit i32 but codes of 32 bits' floats.
+// code + zero, held to low … high, all of which fit i32, without overflow on the way.
 fn shifted(code: f32, zero_point: i32) -> i32 {
-  if (abs(code) < 1073741824.0) {
+  if (abs(code) < 2147483648.0) {
     let whole = i32(code);
     if (zero_point > 0 && whole > 2147483647 - zero_point) { return p.high; }
     if (zero_point < 0 && whole < -2147483647 - zero_point) { return p.low; }
     return clamp(whole + zero_point, p.low, p.high);
   }
-  // Too large for any zero point of fewer bits to bring back; of 32-bit codes, rounded as f32 is.
-  let sum = code + f32(zero_point);
-  if (sum <= f32(p.low)) { return p.low; }
-  if (sum >= f32(p.high)) { return p.high; }
-  return clamp(i32(sum), p.low, p.high);
+  // A zero point of the other sign may bring back what has 32 bits without its sign.
+  let far = select(p.high, p.low, code < 0.0);
+  if (abs(code) >= 4294967296.0 || (zero_point < 0) == (code < 0.0)) { return far; }
+  let left = u32(abs(code)) - u32(abs(zero_point));   // -2^31 is its own magnitude, as bits
+  if (left > select(2147483647u, 2147483648u, code < 0.0)) { return far; }
+  return clamp(select(i32(left), i32(0u - left), code < 0.0), p.low, p.high);
 }
 
 @compute @workgroup_size(256)
