@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 checkout=$(cat build/gpu/checkout)
 [[ -e $checkout ]] || { mkdir -p "$(dirname "$checkout")" && ln -s "$PWD" "$checkout"; }
-tar -xf build/gpu/built.tar
+tar -xzf build/gpu/built.tar.gz
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 export GTEST_TOTAL_SHARDS=$(($(nproc) < 8 ? $(nproc) : 8))

@@ -170,7 +170,9 @@ OP_CASES(dequant_matmul) {
     auto values = wide.mutable_values<float>();
     for (int64_t c = 0; c < k; ++c) {
       values[static_cast<size_t>(c)] = std::ldexp(values[static_cast<size_t>(c)], static_cast<int>(c) - 140);
-      values[static_cast<size_t>(k + c)] *= 1e-36f;
+      // Small, but none so small that a GPU may take it, or its products, for 0.
+      float& small = values[static_cast<size_t>(k + c)];
+      small = std::copysign(std::max(std::fabs(small), 0.01f), small) * 1e-33f;
       values[static_cast<size_t>(2 * k + c)] = c % 7 == 0 ? 127.5f : c % 7 == 1 ? -255 : 0;
     }
     values[static_cast<size_t>(3 * k + 5)] = INFINITY;

@@ -119,6 +119,7 @@ TEST_F(WatchedLibrary, WindowsBeyondFourGiB) {
     options.no_reuse = true;
     options.in_place = false;
     options.webgpu.max_buffer_bytes = static_cast<int64_t>(page);
+    webgpu::Device::open(options.webgpu);  // binds windows of its own
     windows();
     const bool one = page > uint64_t{4} << 30;
     EXPECT_EQ(compile(m.g, options).plan().arena_bytes,
