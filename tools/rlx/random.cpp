@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <new>
 #include <numbers>
 
 #include "ir/text.h"
@@ -42,7 +43,14 @@ Tensor random_tensor(uint64_t seed, std::string_view name, DType dtype, std::vec
     }
     return t;
   }
-  std::vector<double> values(static_cast<size_t>(product(sizes)));
+  std::vector<double> values;
+  const int64_t bytes = checked_mul(product(sizes), 8);
+  try {
+    values.resize(static_cast<size_t>(bytes / 8));
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::kMemory, str("Random values for '", name, "' (", TensorType{Shape(sizes), dtype}, ") need ", bytes,
+                                 " bytes of memory, which are not there."));
+  }
   for (double& x : values) {
     if (is_float(dtype))
       x = random.normal();
