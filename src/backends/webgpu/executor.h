@@ -84,6 +84,8 @@ class WebGpuProgram : public DeviceProgram {
   [[noreturn]] void refuse_host_step(const Step& step, const HostCall& call) const;
   void find_host_roots();
   bool is_on_host(int32_t v) const;
+  const Tensor& host_root(int32_t v) const;
+  std::span<const std::byte> host_bytes(int32_t v) const;
   Tensor host_tensor(int32_t v) const;
   Tensor read_value(int32_t v);
   void take_weights(const WebGpuProgram& sibling);

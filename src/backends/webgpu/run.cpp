@@ -318,8 +318,7 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const int32_t v = program_.outputs[i];
     if ((wanted != nullptr && !(*wanted)[i]) || elements(v) == 0 || !is_on_host(v)) continue;
-    const Tensor from = host_tensor(v);
-    std::memcpy(outputs_[i].mutable_bytes().data(), from.bytes().data(), from.bytes().size());
+    std::ranges::copy(host_bytes(v), outputs_[i].mutable_bytes().data());
   }
   std::vector<std::pair<const EndCopy*, Tensor>> through_host;
   for (EndCopy& c : end_copies_) {
