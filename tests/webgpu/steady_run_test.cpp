@@ -71,6 +71,9 @@ TEST_F(SteadyRunOnWebGpu, AllocatesNothingForWhatTheHostHas) {
   g.output(ops::narrow(x, {.axis = 0, .start = 1, .len = 4}), "part");
   g.output(g.constant(Tensor::f32({2}, {1, 2})), "constant");
   g.output(s, "state");
+  const Value late = g.state("late", {{6}, DType::F32}), later = g.state("later", {{6}, DType::F32});
+  g.update(late, x);
+  g.update(later, late);
   g.output(ops::where(mask, ids, ids + ids), "y");
   Executable exe = compile(g, {.device = "webgpu"});
   const std::vector<Tensor> inputs = {Tensor::f32({6}, {1, 2, 3, 4, 5, 6}), Tensor::i64({2, 3}, {1, 2, 3, 4, 5, 6}),
@@ -89,6 +92,11 @@ TEST_F(SteadyRunOnWebGpu, AllocatesNothingForWhatTheHostHas) {
   EXPECT_EQ(results[2], Tensor::f32({2}, {1, 2}));
   EXPECT_EQ(results[3], Tensor::f32({4}, {0, 0, 0, 0}));
   EXPECT_EQ(results[4], Tensor::i64({2, 3}, {1, 4, 3, 8, 5, 12}));
+  EXPECT_EQ(exe.read_state("late"), inputs[0]);
+  EXPECT_EQ(exe.read_state("later"), inputs[0]);  // the run before was one with these inputs as well
+  exe.run_slots(others);
+  EXPECT_EQ(exe.read_state("late"), others[0]);
+  EXPECT_EQ(exe.read_state("later"), inputs[0]);
 }
 
 TEST_F(SteadyRunOnWebGpu, UnchangedInputsStayOnTheDevice) {
