@@ -66,33 +66,38 @@ void Generator::feed_given() {
     sequences_[s].clear();
     read_again_[s] = false;
   }
-  if (!sampling_begun_) {
-    std::vector<std::vector<int32_t>> all = sequences_;
-    std::vector<std::span<const int32_t>> recent;
-    for (size_t s = 0; s < all.size(); ++s) all[s].insert(all[s].end(), given_[s].begin(), given_[s].end());
-    for (const auto& list : all) recent.emplace_back(list);
-    begin_sampling(executable_, options_.sampling, recent);
-    sampling_begun_ = true;
-  }
-  // Rows of a part are computed together: the longest sequence says how many parts there are.
-  size_t longest = 0, done = 0;
+  for (size_t s = 0; s < given_.size() && options_.sampling.has_penalties(); ++s)
+    sampling_is_set_ &= given_[s].size() == 1 && given_[s][0] == next_[s];  // else `recent` does not know them
+  // Rows of a part are computed together: the longest sequence says how many parts there are, and all end in the last,
+  // whose draws alone count.
+  size_t longest = 0;
   for (const auto& list : given_) longest = std::max(longest, list.size());
-  while (done < longest) {
-    const size_t part = std::min(longest - done, static_cast<size_t>(kMostRows));
+  for (size_t left = longest; left > 0;) {
+    const size_t part = std::min(left, static_cast<size_t>(kMostRows));
     for (size_t s = 0; s < given_.size(); ++s) {
-      const size_t from = std::min(done, given_[s].size()), to = std::min(done + part, given_[s].size());
+      const size_t of = given_[s].size(), from = of - std::min(left, of), to = of - std::min(left - part, of);
       parts_[s] = std::span(given_[s]).subspan(from, to - from);
     }
     if (longest > static_cast<size_t>(kMostRows))
-      progress("reading the prompt", static_cast<double>(done) / static_cast<double>(longest));
+      progress("reading the prompt", static_cast<double>(longest - left) / static_cast<double>(longest));
+    left -= part;
+    if (left == 0 && !sampling_is_set_) set_sampling();
     run(parts_);
-    for (size_t s = 0; s < given_.size(); ++s) {
-      if (parts_[s].empty()) continue;
+    sampling_is_set_ = left == 0;
+    for (size_t s = 0; s < given_.size(); ++s)
       sequences_[s].insert(sequences_[s].end(), parts_[s].begin(), parts_[s].end());
-      if (done + part >= given_[s].size()) next_[s] = drawn_[s];
-    }
-    done += part;
   }
+  next_ = drawn_;
+  ++draws_;
+}
+
+// Before the last part is run.
+void Generator::set_sampling() {
+  std::vector<std::vector<int32_t>> all = sequences_;
+  std::vector<std::span<const int32_t>> recent;
+  for (size_t s = 0; s < all.size(); ++s) all[s].insert(all[s].end(), parts_[s].begin(), parts_[s].end());
+  for (const auto& list : all) recent.emplace_back(list);
+  begin_sampling(executable_, options_.sampling, recent, draws_);
 }
 
 void Generator::run(const std::vector<std::span<const int32_t>>& parts) {
@@ -136,6 +141,7 @@ void Generator::truncate(int64_t sequence, int64_t length) {
   // A recurrent state cannot go back: what is left is read again with the next tokens.
   if (has_recurrent_states() && length != static_cast<int64_t>(tokens.size()))
     read_again_[static_cast<size_t>(sequence)] = true;
+  sampling_is_set_ &= length == static_cast<int64_t>(tokens.size());
   tokens.resize(static_cast<size_t>(length));
 }
 

@@ -37,7 +37,10 @@ class Generator {
   // again.
   void truncate(int64_t sequence, int64_t length);
   // Draws of a new answer: the same seed gives the same tokens again.
-  void restart_sampling() { sampling_begun_ = false; }
+  void restart_sampling() {
+    draws_ = 0;
+    sampling_is_set_ = false;
+  }
 
   // Of the last feed: [batch, vocabulary].
   Tensor scores();
@@ -46,6 +49,7 @@ class Generator {
  private:
   bool has_recurrent_states() const { return decoder_.builder->has_recurrent_states(); }
   void feed_given();
+  void set_sampling();
   void run(const std::vector<std::span<const int32_t>>& parts);
 
   GeneratorOptions options_;
@@ -59,7 +63,8 @@ class Generator {
   std::vector<Tensor> inputs_;  // of the last size, in the graph's order
   std::vector<int32_t> drawn_;
   Tensor scores_;
-  bool sampling_begun_ = false;
+  int64_t draws_ = 0;
+  bool sampling_is_set_ = false;  // the executable's states of sampling are those for the next draw
 };
 
 }  // namespace rlx::generate

@@ -65,18 +65,22 @@ Value sample(Graph& g, Value scores, const SamplingOptions& o) {
   return token;
 }
 
-void begin_sampling(Executable& executable, const SamplingOptions& o,
-                    std::span<const std::span<const int32_t>> recent) {
-  executable.set_state("rng", u32({4}, {static_cast<uint32_t>(o.seed), static_cast<uint32_t>(o.seed >> 32), 0, 0}));
+void begin_sampling(Executable& executable, const SamplingOptions& o, std::span<const std::span<const int32_t>> recent,
+                    int64_t draws) {
+  executable.set_state("rng", u32({4}, {static_cast<uint32_t>(o.seed), static_cast<uint32_t>(o.seed >> 32),
+                                        static_cast<uint32_t>(draws), 0}));
   if (!o.has_penalties()) return;
-  // The oldest is overwritten first. Where there are fewer tokens than slots they stand there again.
-  std::vector<int32_t> slots;
-  for (const std::span<const int32_t> tokens : recent) {
-    const auto window = static_cast<size_t>(o.penalty_window);
-    const std::span<const int32_t> last = tokens.last(std::min(window, tokens.size()));
-    for (size_t i = 0; i < window; ++i) slots.push_back(last.empty() ? 0 : last[i % last.size()]);
+  // Draw n takes slot n % window: the oldest. Where there are fewer tokens than slots, one stands in all that are over.
+  const auto batch = static_cast<int64_t>(recent.size()), window = o.penalty_window;
+  Tensor slots(DType::I32, {batch, window});
+  for (int64_t s = 0; s < batch; ++s) {
+    const std::span<const int32_t> tokens = recent[static_cast<size_t>(s)];
+    const auto size = static_cast<int64_t>(tokens.size());
+    for (int64_t i = 0; i < window && size > 0; ++i)
+      slots.mutable_values<int32_t>()[static_cast<size_t>(s * window + (draws + i) % window)] =
+          tokens[static_cast<size_t>(std::max(size - window + i, std::max<int64_t>(size - window, 0)))];
   }
-  executable.set_state("recent", Tensor::i32({static_cast<int64_t>(recent.size()), o.penalty_window}, slots));
+  executable.set_state("recent", slots);
 }
 
 }  // namespace rlx::generate

@@ -29,8 +29,9 @@ void check(const SamplingOptions& options);  // Error(kInvalid) names the option
 // scores [batch, vocabulary] to tokens I32 [batch]. Adds the states `rng` and, with penalties, `recent`.
 Value sample(Graph& graph, Value scores, const SamplingOptions& options);
 
-// Sets those states for a sequence of draws that begins now. `recent`: by sequence, the tokens before.
+// Sets those states for draws that begin now, or go on after the first `draws`. `recent`: by sequence, the tokens
+// before.
 void begin_sampling(Executable& executable, const SamplingOptions& options,
-                    std::span<const std::span<const int32_t>> recent);
+                    std::span<const std::span<const int32_t>> recent, int64_t draws = 0);
 
 }  // namespace rlx::generate

@@ -46,7 +46,7 @@ class Derivative {
       case kNeg: return number(-1);
       case kAbs: return where(gt(x, number(0)), number(1), where(lt(x, number(0)), number(-1), number(0)));
       case kGelu: return gelu_form();
-      case kSilu: return sigmoid(x) * (number(1) + x * sigmoid(-x));
+      case kSilu: return sigmoid(x) * (number(1) + near_zero() * sigmoid(-x));
       case kGeluApprox: return gelu_approx_form();
       case kSin: return cos(x);
       case kCos: return -sin(x);
@@ -61,6 +61,10 @@ class Derivative {
   Value one_minus_square(const Value& t) const { return number(1) - t * t; }
   Value where_root(const Value& v) const { return where(gt(sqrt(x_), number(0)), v, number(0)); }
 
+  // x, but its powers stay finite: the derivative of what is saturated there does not change any more. NaN for what is
+  // not finite, as without it.
+  Value near_zero() const { return max(min(x_, number(1e4)), number(-1e4)) + (x_ - x_); }
+
   // Phi(x) + x phi(x). Phi is gelu(x) / x, which is 1/2 at 0: the form with erf, without an op for it.
   Value gelu_form() const {
     const Value phi_sum = where(eq(x_, number(0)), number(0.5), gelu(x_) / x_);
@@ -70,10 +74,10 @@ class Derivative {
 
   Value gelu_approx_form() const {
     const double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
-    const Value square = x_ * x_;
-    const Value t = tanh(number(c) * (x_ + number(0.044715) * square * x_));
+    const Value x = near_zero(), square = x * x;
+    const Value t = tanh(number(c) * (x + number(0.044715) * square * x));
     const Value inner = number(c) * (number(1) + number(3 * 0.044715) * square);
-    return number(0.5) * (number(1) + t) + number(0.5) * x_ * one_minus_square(t) * inner;
+    return number(0.5) * (number(1) + t) + number(0.5) * x * one_minus_square(t) * inner;
   }
 
   Value x_;

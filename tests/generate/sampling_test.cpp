@@ -38,6 +38,7 @@ class Sampler {
     return {t.values<int32_t>().begin(), t.values<int32_t>().end()};
   }
   Executable& exe() { return *exe_; }
+  const SamplingOptions& options() const { return options_; }
 
  private:
   SamplingOptions options_;
@@ -128,6 +129,22 @@ TEST_P(Sampling, PenaltiesLowerRecentTokensOnly) {
   Sampler negative({.temperature = 0, .repetition_penalty = 3, .penalty_window = 4}, GetParam());
   negative.begin({{7}});
   EXPECT_EQ(negative.draw(scores_with({{7, -1.0f}}, -2))[0], 0);
+}
+
+TEST_P(Sampling, PenaltiesReachAsFarBackAsTheWindow) {
+  for (const auto& [window, before, draws] : {std::tuple{6, 4, 0}, {7, 3, 4}, {4, 9, 0}, {5, 1, 13}}) {
+    Sampler s({.temperature = 0, .presence_penalty = 1, .penalty_window = window}, GetParam());
+    std::vector<int32_t> tokens;
+    for (int32_t i = 0; i < before; ++i) tokens.push_back(i);
+    generate::begin_sampling(s.exe(), s.options(), std::vector<std::span<const int32_t>>{tokens}, draws);
+    for (int32_t next = 10; next < 30; ++next) {
+      tokens.push_back(s.draw(scores_with({{next, 9}}))[0]);
+      const Tensor state = s.exe().read_state("recent");
+      const auto slots = state.values<int32_t>();
+      const auto last = std::span(tokens).last(std::min(tokens.size(), static_cast<size_t>(window)));
+      EXPECT_EQ(std::set(slots.begin(), slots.end()), std::set(last.begin(), last.end())) << window << " " << next;
+    }
+  }
 }
 
 TEST_P(Sampling, SequencesHaveDrawsAndPenaltiesOfTheirOwn) {

@@ -241,6 +241,86 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Caches,
                                           testing::Values("f16", "q8_0")),
                          [](const auto& i) { return std::get<0>(i.param) + "_" + std::get<1>(i.param); });
 
+// Prompts of more tokens than a part has.
+class LongPrompts : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!std::ranges::count(model_names(), GetParam())) GTEST_SKIP() << "tiny_models.py did not run";
+  }
+  static Generator make_long(const generate::SamplingOptions& sampling, int64_t batch = 1) {
+    const auto source = models::open_gguf_source(std::string(RLX_TINY_MODELS) + "/" + GetParam() + ".gguf");
+    GeneratorOptions options;
+    options.compile.device = "cpu";
+    options.context = 700;
+    options.batch = batch;
+    options.keep_scores = true;
+    options.sampling = sampling;
+    return Generator(*source, options);
+  }
+};
+
+TEST_P(LongPrompts, AreDrawnFromAsThoughTheirPartsWereOne) {
+  const Tokens tokens = prompt(600);
+  for (const float penalty : {1.0f, 3.0f}) {
+    const generate::SamplingOptions sampling{
+        .temperature = 2, .repetition_penalty = penalty, .penalty_window = 16, .seed = 5};
+    Generator g = make_long(sampling);
+    const Tokens first = go_on(g, g.feed(tokens), 24);
+    g.truncate(0, 599);  // as for the same question again: but for its last token it is known
+    g.restart_sampling();
+    EXPECT_EQ(go_on(g, g.feed(std::span(tokens).last(1)), 24), first) << penalty;
+  }
+}
+
+// What is fed need not be what was drawn.
+TEST_P(LongPrompts, ArePenalisedForTheTokensThatStandThere) {
+  const generate::SamplingOptions sampling{.temperature = 0, .presence_penalty = 4, .penalty_window = 16};
+  Generator g = make_long(sampling), fresh = make_long(sampling);
+  const auto expect_the_same = [&](const Tokens& more) {
+    const Tokens next = go_on(g, g.feed(more), 8);
+    Tokens all = g.tokens(0);
+    all.resize(all.size() - 7);
+    fresh.restart_sampling();
+    EXPECT_EQ(greedy(fresh, all, 8), next);
+  };
+  expect_the_same(prompt(9));
+  expect_the_same(prompt(3, 7));
+  g.truncate(0, 12);
+  expect_the_same(prompt(1, 3));
+  expect_the_same(prompt(560, 4));
+}
+
+TEST_P(LongPrompts, LieBesideShortOnes) {
+  const std::vector<Tokens> prompts = {prompt(3, 1), prompt(600, 2), prompt(550, 3)};
+  const generate::SamplingOptions sampling{.temperature = 0, .repetition_penalty = 2, .penalty_window = 8};
+  Generator g = make_long(sampling, 3), alone = make_long(sampling);
+  Tokens next;
+  const std::vector<Tokens> got = greedy_together(g, prompts, 12, next);
+  for (size_t s = 0; s < 3; ++s) {
+    alone.restart_sampling();
+    EXPECT_EQ(got[s], greedy(alone, prompts[s], 12)) << s;
+  }
+  g.truncate(0, 0);
+  g.truncate(1, 0);
+  g.truncate(2, 100);
+  g.restart_sampling();
+  const Tokens tail = prompt(520, 4);
+  Tokens third = prompt(100, 3);
+  third.insert(third.end(), tail.begin(), tail.end());
+  g.feed({{prompts[0], prompts[1], tail}});
+  const Tensor scores = g.scores();
+  for (size_t s = 0; s < 3; ++s) {
+    alone.truncate(0, 0);
+    alone.feed(s == 2 ? third : prompts[s]);
+    const Tensor wanted = alone.scores();
+    const auto want = wanted.values<float>(), have = scores.values<float>().subspan(s * want.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(have[i], want[i], 1e-3) << s << " " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, LongPrompts, testing::Values("llama", "qwen3next", "mamba"),
+                         [](const auto& i) { return i.param; });
+
 TEST(CacheTypes, HeadsOfOddSizesAreRefused) {
   try {
     make("llama", "cpu", 1, models::CacheType::kQ8);  // heads of 16

@@ -63,6 +63,9 @@ OP_CASES(activation_backward) {
       EXPECT_NEAR(out[0].at(0), 0, 1e-200) << name_of(kind);
       EXPECT_NEAR(out[0].at(1), kind == kSigmoid || kind == kTanh ? 0 : 2, 1e-12) << name_of(kind);
     });
+  for (const auto kind : {kGelu, kSilu, kGeluApprox})  // and nothing in it overflows
+    add({Tensor::f32({4}, {1e10f, 1e20f, 1e30f, 3e38f}), Tensor::f32({4}, {2, 3, 4, 5})}, {.kind = kind})
+        .expect({Tensor::f32({4}, {2, 3, 4, 5})}, kRounding);
   add_error({random({2}), random({2})}, {.kind = kNone}, "Activation kind (none) has no op.");
   add_error({random({2}), random({3})}, {.kind = kGelu}, "Operand dy shape ([3]) is not [2].");
   add_error({random({2}, DType::C64), random({2}, DType::C64)}, {.kind = kExp}, "is not a float type");

@@ -115,11 +115,20 @@ TEST(KeptProgramsOfAllDevices, PartsOfWeightsAreThoseOfTheirSizes) {
   for (int64_t i = 0; i < 9; ++i) parts.push_back(ops::narrow(w, {.axis = 1, .start = i, .len = 3}));
   g.output(ops::concat(parts, {.axis = 1}), "parts");  // in several steps
   g.output(ops::expand(pair, {.target_shape = {kRows, 2, cols}}), "expanded");
+  // Only the operand's type says how much of a weight it is, or how it lies.
+  const Value v = g.param("v", {{120}, DType::F32}), doubles = g.param("doubles", {{5, 3}, DType::F64});
+  const Value folded = ops::reshape(v, {.new_shape = {kRows, -1}}), first = g.constant(Tensor::i32({1, 2}, {-1, 0}));
+  g.output(ops::tanh(ops::gather_nd(folded, first)), "last row");
+  const Value sum = ops::reduce_sum(ops::narrow(doubles, {.axis = 0, .len = kRows}), {.axes = {0}});
+  g.output(ops::neg(ops::cast(sum, {.to = DType::F32})), "sum");  // of a step on the host of a GPU
   std::vector<std::string> all = {"reference", "cpu"};
   for (const DeviceInfo& d : devices())
     if (d.name == "webgpu" && d.available) all.push_back(d.name);
   Rng rng(1);
-  const NamedTensors weights = {{"w", rng.tensor({4, 20})}, {"pair", rng.tensor({1, 2, 1})}};
+  const NamedTensors weights = {{"w", rng.tensor({4, 20})},
+                                {"pair", rng.tensor({1, 2, 1})},
+                                {"v", rng.tensor({120})},
+                                {"doubles", rng.tensor({5, 3}, DType::F64)}};
   for (const std::string& device : all)
     for (const int kept : {1, 3}) {
       SCOPED_TRACE(str(device, " keeps ", kept));

@@ -62,6 +62,43 @@ TEST_F(SteadyRunOnWebGpu, IsOneSubmissionThatMakesNothing) {
   EXPECT_EQ(ten.bytes_down, 10 * 3 * 4 * 8 * 4);
 }
 
+// Of values that no kernel touches, and of dtypes that are converted on their way.
+TEST_F(SteadyRunOnWebGpu, AllocatesNothingForWhatTheHostHas) {
+  Graph g;
+  const Value x = g.input("x", {{6}, DType::F32}), ids = g.input("ids", {{2, 3}, DType::I64});
+  const Value mask = g.input("mask", {{2, 3}, DType::Bool}), s = g.state("s", {{4}, DType::F32});
+  g.output(x, "same");
+  g.output(ops::narrow(x, {.axis = 0, .start = 1, .len = 4}), "part");
+  g.output(g.constant(Tensor::f32({2}, {1, 2})), "constant");
+  g.output(s, "state");
+  const Value late = g.state("late", {{6}, DType::F32}), later = g.state("later", {{6}, DType::F32});
+  g.update(late, x);
+  g.update(later, late);
+  g.output(ops::where(mask, ids, ids + ids), "y");
+  Executable exe = compile(g, {.device = "webgpu"});
+  const std::vector<Tensor> inputs = {Tensor::f32({6}, {1, 2, 3, 4, 5, 6}), Tensor::i64({2, 3}, {1, 2, 3, 4, 5, 6}),
+                                      Tensor::i32({2, 3}, {1, 0, 1, 0, 1, 0}).cast(DType::Bool)};
+  std::vector<Tensor> others;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    others.push_back(Tensor::from_doubles(inputs[i].dtype(), inputs[i].sizes(), std::vector<double>(6, 0.0)));
+  exe.run_slots(inputs);
+  exe.run_slots(others);
+  const auto allocated = allocations();
+  for (int i = 0; i < 10; ++i) exe.run_slots(i % 2 == 0 ? others : inputs);
+  EXPECT_EQ(allocations(), allocated);
+  const auto results = exe.run_slots(inputs);
+  EXPECT_EQ(results[0], inputs[0]);
+  EXPECT_EQ(results[1], Tensor::f32({4}, {2, 3, 4, 5}));
+  EXPECT_EQ(results[2], Tensor::f32({2}, {1, 2}));
+  EXPECT_EQ(results[3], Tensor::f32({4}, {0, 0, 0, 0}));
+  EXPECT_EQ(results[4], Tensor::i64({2, 3}, {1, 4, 3, 8, 5, 12}));
+  EXPECT_EQ(exe.read_state("late"), inputs[0]);
+  EXPECT_EQ(exe.read_state("later"), inputs[0]);  // the run before was one with these inputs as well
+  exe.run_slots(others);
+  EXPECT_EQ(exe.read_state("late"), others[0]);
+  EXPECT_EQ(exe.read_state("later"), inputs[0]);
+}
+
 TEST_F(SteadyRunOnWebGpu, UnchangedInputsStayOnTheDevice) {
   Executable exe = compile(three_steps(), {.device = "webgpu"});
   Rng rng(1);

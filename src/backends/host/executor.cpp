@@ -10,10 +10,12 @@
 #include <map>
 
 #include "backends/host/box_copy.h"
+#include "backends/host/interned.h"
 #include "backends/host/memory.h"
 #include "backends/host/pool.h"
 #include "backends/host/program.h"
 #include "core/aligned.h"
+#include "ir/text.h"
 #include "ops/cost.h"
 #include "rlx/log.h"
 #include "rlx/ops/leaves.h"
@@ -417,46 +419,34 @@ class HostProgram : public DeviceProgram, public ParamSource {
     if (same_unused) unused_states_ = sibling->unused_states_;
   }
 
-  // What a static step computes, wherever it is: of the node, how, and of what. Attributes, types, and where a part of
-  // a weight starts may depend on the sizes that the program is for.
-  struct StaticKey {
-    int64_t graph_node = 0;
-    std::string kernel;
-    size_t output = 0;
-    int64_t bytes = 0;
-    uint64_t attrs = 0;
-    std::string operands;
-    auto operator<=>(const StaticKey&) const = default;
-  };
-  using StaticKeys = std::vector<StaticKey>;  // by value
-  StaticKeys static_keys() const {
-    StaticKeys keys(program_.values.size());
+  // By value: what a static step computes, wherever it is, as a number; -1 for other values. Of the node, how, and of
+  // what: attributes, types, and where a part of a weight starts may depend on the sizes that the program is for.
+  std::vector<int64_t> static_names(Interned& interned) const {
+    std::vector<int64_t> names(program_.values.size(), -1);
     for (const ProgramStep& step : program_.static_steps) {
-      std::string operands;
+      std::string of = str(step.graph_node, " ", step.kernel_name, " ", print_attrs(step.attrs));
       for (const int32_t v : step.inputs) {
         const plan::Root root = plan::root_of(program_.problem, v);
-        const ProgramValue& from = program_.values[static_cast<size_t>(root.value)];
-        const StaticKey& key = keys[static_cast<size_t>(root.value)];
-        operands += str(program_.values[static_cast<size_t>(v)].type, "+", root.offset_bytes, " of ", from.index, " ",
-                        key.graph_node, " ", key.output, " ", key.attrs, " ",
-                        std::hash<std::string>{}(str(key.kernel, key.operands)), ", ");
+        const auto from = static_cast<size_t>(root.value);
+        of += str(", ", program_.values[static_cast<size_t>(v)].type, "+", root.offset_bytes, " of ",
+                  program_.values[from].index, " ", names[from]);
       }
-      for (const TensorType& t : step.results) operands += str(t, " ");
+      for (const TensorType& t : step.results) of += str(" ", t);
       for (size_t i = 0; i < step.outputs.size(); ++i)
         if (const int32_t v = step.outputs[i]; v >= 0)
-          keys[static_cast<size_t>(v)] = {
-              step.graph_node,   step.kernel_name, i, program_.problem.values[static_cast<size_t>(v)].size_bytes,
-              step.attrs.hash(), operands};
+          names[static_cast<size_t>(v)] =
+              interned(str(of, " ", i, " ", program_.problem.values[static_cast<size_t>(v)].size_bytes));
     }
-    return keys;
+    return names;
   }
 
   void take_weights(const HostProgram& sibling) {
     for (size_t i = 0; i < params_.size(); ++i)
       if (sibling.params_[i].num_elements() > 0 || !sibling.param_changed_[i]) set_param(i, sibling.params_[i]);
     if (!sibling.statics_computed_ || sibling.statics_stale_) return;
-    std::map<StaticKey, std::shared_ptr<AlignedBytes>> computed;
-    const StaticKeys theirs = sibling.static_keys(), ours = static_keys();
+    std::map<int64_t, std::shared_ptr<AlignedBytes>> computed;
+    Interned interned;
+    const std::vector<int64_t> theirs = sibling.static_names(interned), ours = static_names(interned);
     for (const ProgramStep& step : sibling.program_.static_steps)
       for (size_t i = 0; i < step.outputs.size(); ++i)
         if (const int32_t v = step.outputs[i]; v >= 0 && sibling.keep_static_[static_cast<size_t>(v)])

@@ -131,7 +131,7 @@ std::string WebGpuProgram::find_scaled(const DimBinding& sizes, const Extent& ex
   }
   if (std::string why = host::moved_view(*active, program_.views); !why.empty()) return why;
   for (const Step& step : program_.static_steps) {
-    if (!step.node_hash || step.is_of_one_value()) continue;
+    if (step.node_text.empty() || step.is_of_one_value()) continue;
     const Node& full = full_->nodes()[static_cast<size_t>(step.graph_node)];
     const Node& node = active->nodes()[static_cast<size_t>(step.graph_node)];
     const auto [inputs, outputs] = extent_types(full, node, *active);

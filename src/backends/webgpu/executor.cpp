@@ -298,23 +298,34 @@ bool WebGpuProgram::is_on_host(int32_t v) const {
 }
 
 // A value whose root the host has.
-Tensor WebGpuProgram::host_tensor(int32_t v) const {
+const Tensor& WebGpuProgram::host_root(int32_t v) const {
+  const ProgramValue& of = value(v);
+  const auto index = static_cast<size_t>(of.index);
+  switch (of.source) {
+    case Source::kInput: return inputs_[index].tensor;
+    case Source::kParam: return params_[index];
+    case Source::kConstant: return of.constant;
+    case Source::kState: return host_states_[index];
+    default: return host_[static_cast<size_t>(v)];
+  }
+}
+
+std::span<const std::byte> WebGpuProgram::host_bytes(int32_t v) const {
   const plan::Root r = plan::root_of(program_.problem, v);
+  const std::span<const std::byte> bytes = host_root(r.value).bytes();
+  if (r.value == v) return bytes;
   const ProgramValue& of = value(r.value);
-  const Tensor* tensor = &host_[static_cast<size_t>(r.value)];
-  if (of.source == Source::kInput) tensor = &inputs_[static_cast<size_t>(of.index)].tensor;
-  if (of.source == Source::kParam) tensor = &params_[static_cast<size_t>(of.index)];
-  if (of.source == Source::kConstant) tensor = &of.constant;
-  if (of.source == Source::kState) tensor = &host_states_[static_cast<size_t>(of.index)];
-  if (r.value == v) return *tensor;
   const auto offset = of.storage == Storage::kHost
                           ? static_cast<size_t>(value(v).host_offset_bytes)
                           : static_cast<size_t>(r.offset_bytes / storage_element_bytes(of.storage, of.type.dtype)) *
                                 size_of(of.type.dtype);
-  const TensorType& type = value(v).type;
-  const auto bytes = static_cast<size_t>(type.size_bytes());
-  if (bytes == 0) return Tensor(type.dtype, type.shape.sizes());
-  return Tensor::borrow(type.dtype, type.shape.sizes(), tensor->bytes().subspan(offset, bytes));
+  const auto size = static_cast<size_t>(value(v).type.size_bytes());
+  return size == 0 ? bytes.first(0) : bytes.subspan(offset, size);
+}
+
+Tensor WebGpuProgram::host_tensor(int32_t v) const {
+  if (root(v) == v) return host_root(v);
+  return Tensor::borrow(value(v).type.dtype, value(v).type.shape.sizes(), host_bytes(v));
 }
 
 Tensor WebGpuProgram::read_value(int32_t v) {

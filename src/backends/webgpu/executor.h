@@ -61,6 +61,7 @@ class WebGpuProgram : public DeviceProgram {
     };
     std::vector<Range> ranges;  // of the bytes that are copied: of a fed input the rows in use alone
     int64_t item = -1;          // of the readback, when it goes through the host
+    Tensor kept;                // its bytes then
   };
   // A step of a traced run.
   struct Mark {
@@ -84,6 +85,8 @@ class WebGpuProgram : public DeviceProgram {
   [[noreturn]] void refuse_host_step(const Step& step, const HostCall& call) const;
   void find_host_roots();
   bool is_on_host(int32_t v) const;
+  const Tensor& host_root(int32_t v) const;
+  std::span<const std::byte> host_bytes(int32_t v) const;
   Tensor host_tensor(int32_t v) const;
   Tensor read_value(int32_t v);
   void take_weights(const WebGpuProgram& sibling);
@@ -103,7 +106,7 @@ class WebGpuProgram : public DeviceProgram {
   void finish(const std::vector<bool>* wanted);
   void add_outputs(const std::vector<bool>* wanted);
   void encode_end_copies();
-  void take(const EndCopy& copy, Tensor tensor);
+  void take(EndCopy& copy);
   void submit();
   void name_faulty_step(Error& error);
   bool notes_bad_indices(const Step& step) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/host/interned.h"
 #include "rlx/error.h"
 
 namespace rlx::webgpu {
@@ -11,34 +12,33 @@ namespace {
 
 constexpr uint64_t kWeightsBufferBytes = uint64_t{256} << 20;  // small weights share buffers of this size
 
-// What programs of one graph for different sizes have in common, by a name that is the same in all of them; empty for
+// What programs of one graph for different sizes have in common, by a number that is the same in all of them; -1 for
 // other values. Static values are named by the node they are computed for, how, and of what: where a part of a weight
 // starts may depend on the sizes.
-std::vector<std::string> common_names(const Program& program) {
-  std::vector<std::string> names(program.values.size());
+std::vector<int64_t> common_names(const Program& program, host::Interned& interned) {
+  std::vector<int64_t> names(program.values.size(), -1);
   std::map<std::string, int> seen;
   const auto name = [&](size_t v, std::string of) {
     const ProgramValue& value = program.values[v];
     if (program.problem.values[v].view_of >= 0 || value.storage == Storage::kHost) return;
     of += str("/", static_cast<int>(value.storage), "/", program.problem.values[v].size_bytes);
     const int nth = seen[of]++;
-    names[v] = str(of, "/", nth);
+    names[v] = interned(str(of, "/", nth));
   };
   for (size_t v = 0; v < program.values.size(); ++v) {
     if (program.values[v].source == Source::kParam) name(v, str("param ", program.values[v].index));
     if (program.values[v].source == Source::kState) name(v, str("state ", program.values[v].index));
   }
-  std::vector<size_t> contents(program.values.size());  // of roots: what tells one program's from another's
-  for (size_t v = 0; v < names.size(); ++v) contents[v] = std::hash<std::string>{}(names[v]);
+  std::vector<int64_t> contents = names;  // of roots: what tells one program's from another's
   for (const Step& step : program.static_steps) {
-    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_hash.value_or(0));
+    std::string of = str("static ", step.graph_node, " ", step.name, " ", step.node_text);
     const auto reads = [&](int32_t v) {
       const plan::Root root = plan::root_of(program.problem, v);
       of += str(" ", contents[static_cast<size_t>(root.value)], "+", root.offset_bytes, "+",
                 program.values[static_cast<size_t>(v)].host_offset_bytes);
     };
     const auto writes = [&](int32_t v) {
-      contents[static_cast<size_t>(plan::root_of(program.problem, v).value)] = std::hash<std::string>{}(of);
+      contents[static_cast<size_t>(plan::root_of(program.problem, v).value)] = interned(of);
     };
     if (const auto* d = std::get_if<Dispatch>(&step.work)) {
       of += str(" ", d->kernel.kernel);
@@ -164,13 +164,14 @@ Memory::Memory(Device& device, const Limits& limits, const Program& program, con
 }
 
 void Memory::take_over(const Memory& sibling) {
-  std::map<std::string, int32_t> known;  // the sibling's values
-  const std::vector<std::string> theirs = common_names(sibling.program_), ours = common_names(program_);
+  std::map<int64_t, int32_t> known;  // the sibling's values
+  host::Interned interned;
+  const std::vector<int64_t> theirs = common_names(sibling.program_, interned), ours = common_names(program_, interned);
   for (size_t v = 0; v < theirs.size(); ++v)
-    if (!theirs[v].empty() && sibling.places_[v].buffer >= 0) known.emplace(theirs[v], static_cast<int32_t>(v));
+    if (theirs[v] >= 0 && sibling.places_[v].buffer >= 0) known.emplace(theirs[v], static_cast<int32_t>(v));
   std::map<int32_t, int32_t> indices;  // of the sibling's buffers, here
   for (size_t v = 0; v < ours.size(); ++v) {
-    const auto found = ours[v].empty() ? known.end() : known.find(ours[v]);
+    const auto found = ours[v] < 0 ? known.end() : known.find(ours[v]);
     if (found == known.end()) continue;
     const Place place = sibling.place(found->second);
     const auto [index, is_new] = indices.emplace(place.buffer, static_cast<int32_t>(buffers_.size()));

@@ -107,8 +107,7 @@ struct Step {
   std::string node, origin;
   int64_t graph_node = 0;
   std::vector<int32_t> params;  // of a static step: manifest params it depends on, sorted
-  // Of a step of a static node: of its attributes and types, in which sizes may be.
-  std::optional<uint64_t> node_hash;
+  std::string node_text;        // of a step of a static node: its attributes and types, in which sizes may be
   bool is_of_one_value() const {
     const auto* d = std::get_if<Dispatch>(&work);
     return d != nullptr && d->of_one_value;

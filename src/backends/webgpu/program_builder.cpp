@@ -5,6 +5,7 @@
 #include "backends/host/program.h"
 #include "backends/webgpu/node_places.h"
 #include "backends/webgpu/step_names.h"
+#include "ir/text.h"
 #include "wgsl/cast_f32_to_f16.h"
 #include "wgsl/convert.h"
 #include "wgsl/poison_workgroup.h"
@@ -278,9 +279,9 @@ void ProgramBuilder::append(Step step, bool is_static, bool is_of_node, bool in_
     params.erase(std::unique(params.begin(), params.end()), params.end());
     step.params = std::move(params);
     if (node_params_) {
-      std::string types;
-      for (const Result& r : node_->results) types += str(r.type, " ");
-      step.node_hash = node_->attrs.hash() ^ std::hash<std::string>{}(types);
+      step.node_text = print_attrs(node_->attrs);
+      for (const ValueId id : node_->inputs) step.node_text += str(", ", bound_.type(id));
+      for (const Result& r : node_->results) step.node_text += str(" ", r.type);
     }
     program_.static_steps.push_back(std::move(step));
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "backends/webgpu/executor.h"
 
@@ -237,16 +238,16 @@ void WebGpuProgram::encode_end_copies() {
 }
 
 // A new state, or a fed input, that came through the host.
-void WebGpuProgram::take(const EndCopy& c, Tensor tensor) {
+void WebGpuProgram::take(EndCopy& c) {
   if (c.input < 0) {
     if (on_device(c.to))
-      uploads_.write(c.to, tensor);
+      uploads_.write(c.to, c.kept);
     else
-      host_states_[static_cast<size_t>(value(c.to).index)] = std::move(tensor);
+      std::ranges::copy(c.kept.bytes(), host_states_[static_cast<size_t>(value(c.to).index)].mutable_bytes().data());
     return;
   }
   Input& input = inputs_[static_cast<size_t>(c.input)];
-  input.tensor = std::move(tensor);
+  input.tensor = std::exchange(c.kept, {});  // of the input that it was, the bytes may be the caller's
   input.fixed_id = 0;
   input.uploaded = false;
   input.retained.clear();
@@ -318,17 +319,13 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const int32_t v = program_.outputs[i];
     if ((wanted != nullptr && !(*wanted)[i]) || elements(v) == 0 || !is_on_host(v)) continue;
-    const Tensor from = host_tensor(v);
-    std::memcpy(outputs_[i].mutable_bytes().data(), from.bytes().data(), from.bytes().size());
+    std::ranges::copy(host_bytes(v), outputs_[i].mutable_bytes().data());
   }
-  std::vector<std::pair<const EndCopy*, Tensor>> through_host;
   for (EndCopy& c : end_copies_) {
     if (!c.through_host) continue;
+    if (c.kept.num_elements() == 0) c.kept = Tensor(value(c.from).type.dtype, value(c.from).type.shape.sizes());
     c.item = is_on_host(c.from) ? -1 : static_cast<int64_t>(readback_.add(c.from));
-    if (c.item < 0)
-      through_host.emplace_back(&c, host_tensor(c.from).clone());
-    else
-      through_host.emplace_back(&c, Tensor(value(c.from).type.dtype, value(c.from).type.shape.sizes()));
+    if (c.item < 0) std::ranges::copy(host_bytes(c.from), c.kept.mutable_bytes().data());
   }
   if (options_.poison && !guarded_.empty())
     guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
@@ -343,15 +340,16 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
     if (options_.poison && !guarded_.empty()) check_guards();
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (output_items_[i] >= 0) readback_.read(static_cast<size_t>(output_items_[i]), outputs_[i]);
-    for (auto& [copy, tensor] : through_host)
-      if (copy->item >= 0) readback_.read(static_cast<size_t>(copy->item), tensor);
+    for (EndCopy& c : end_copies_)
+      if (c.through_host && c.item >= 0) readback_.read(static_cast<size_t>(c.item), c.kept);
     if (queries_item_ >= 0)
       std::memcpy(timestamps_.data(), readback_.data(static_cast<size_t>(queries_item_)), timestamps_.size() * 8);
     readback_.unmap();
   } else if (options_.webgpu.skip_readback) {
     device_->wait();
   }
-  for (auto& [copy, tensor] : through_host) take(*copy, std::move(tensor));
+  for (EndCopy& c : end_copies_)
+    if (c.through_host) take(c);
 }
 
 }  // namespace rlx::webgpu

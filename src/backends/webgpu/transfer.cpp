@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "core/aligned.h"
 #include "core/convert.h"
@@ -82,7 +83,12 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
   if (stored != to.type.dtype || size % 4 != 0) {
     staged_.resize(round_up(static_cast<uint64_t>(n) * size_of(stored), 4));
     if (stored != to.type.dtype) {
-      const Tensor source = to.bounds_loops && to.storage == Storage::kI32 ? saturated(tensor) : aligned(tensor);
+      std::optional<Tensor> copy;
+      if (to.bounds_loops && to.storage == Storage::kI32)
+        copy = saturated(tensor);
+      else if (!is_aligned(tensor))
+        copy = tensor.clone();
+      const Tensor& source = copy ? *copy : tensor;  // a copy of a Tensor allocates, even where it shares the bytes
       check_range(to, source);
       convert_elements(to.type.dtype, source.bytes().data(), stored, staged_.data(), n);
     } else {
