@@ -75,12 +75,12 @@ const KernelFacts& Dispatches::facts_of(const KernelKey& key, std::string& text)
 // ---- windows ----
 
 Dispatches::Window Dispatches::window_of(const Operand& operand) const {
-  const ProgramValue& v = program_.values[static_cast<size_t>(operand.value)];
   const Place place = memory_.place(operand.value);
   RLX_ASSERT(place.buffer >= 0);
-  const auto bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
+  const auto bytes = static_cast<uint64_t>(program_.problem.values[static_cast<size_t>(operand.value)].size_bytes);
   const uint64_t begin = place.offset / limits_.binding_alignment * limits_.binding_alignment;
-  uint64_t end = round_up(place.offset + std::max<uint64_t>(bytes, 16), 16);
+  // Whole vectors, and never nothing; no more, since a part of a value may end with its buffer.
+  uint64_t end = round_up(place.offset + std::max<uint64_t>(bytes, 1), 16);
   // A write behind the slot must reach the guard, and a read the NaN in it, to be found out: checked WGSL would give
   // the last element instead. A part of a value that is read ends inside it, or fills the binding.
   if (options_.poison) {
