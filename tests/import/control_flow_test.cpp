@@ -194,6 +194,21 @@ TEST(OnnxLoop, StacksAndGrows) {
   EXPECT_EQ(run(m, {{"x", kX}}).at(1), Tensor(DType::F32, {0}));
 }
 
+// A body that says nothing of their shape: it follows from the loop's inputs.
+TEST(OnnxLoop, StacksOfNoIterationHaveTheShapeOfRows) {
+  GraphText body;
+  body.input("i", ints_type({}))
+      .input("c", tensor_type(kBool, {}))
+      .input("v", any_rank(ElemType::kFloat))
+      .node({"Neg", {"v"}, {"v2"}})
+      .output("c", tensor_type(kBool, {}))
+      .output("v2", any_rank(ElemType::kFloat))
+      .output("v2", any_rank(ElemType::kFloat));
+  ModelText m = loop_model(body, {"m", "", "x"}, {"y", "rows"});
+  m.graph.initializer(ints("m", {}, {0}));
+  EXPECT_EQ(run(m, {{"x", kX}}).at(1), Tensor(DType::F32, {0, 2}));
+}
+
 TEST(OnnxLoop, MayCarryASequence) {
   GraphText body;
   body.input("i", ints_type({}))

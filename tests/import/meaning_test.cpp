@@ -178,6 +178,31 @@ TEST(OnnxSizes, SizesThatAreNotKnownAreApart) {
   EXPECT_EQ(run(*session, {{"x", Tensor(DType::F32, {2, 3, 4})}}).at(0).sizes(), (std::vector<int64_t>{4, 3, 2}));
 }
 
+// Backwards, what lies before the first element is cut off on both sides: a start there is the first element.
+TEST(OnnxSlice, CutsOffWhatLiesOutside) {
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min();
+  const auto sliced = [](int64_t size, int64_t start, int64_t end, int64_t step) {
+    ModelText m;
+    m.graph.node({"Slice", {"x", "b", "e", "a", "s"}, {"y"}})
+        .initializer(ints("b", {1}, {start}))
+        .initializer(ints("e", {1}, {end}))
+        .initializer(ints("a", {1}, {0}))
+        .initializer(ints("s", {1}, {step}))
+        .input("x", floats_type({size}))
+        .output("y", any_rank(ElemType::kFloat));
+    return run(m, {{"x", size == 0 ? Tensor(DType::F32, {0}) : Tensor::f32({3}, {1, 2, 3})}}).at(0).to_doubles();
+  };
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(sliced(3, -9, kLow, -1), (Numbers{1}));
+  EXPECT_EQ(sliced(3, -9, -9, -2), (Numbers{1}));
+  EXPECT_EQ(sliced(3, -9, 0, -1), Numbers{});
+  EXPECT_EQ(sliced(3, 9, kLow, -2), (Numbers{3, 1}));
+  EXPECT_EQ(sliced(3, -9, 9, 2), (Numbers{1, 3}));
+  EXPECT_EQ(sliced(3, 9, 9, 1), Numbers{});
+  EXPECT_EQ(sliced(0, -9, kLow, -1), Numbers{});
+  EXPECT_EQ(sliced(0, 0, 9, 2), Numbers{});
+}
+
 TEST(OnnxSizes, AnInputOfAnyRankIsBuiltAtItsFirstRun) {
   ModelText m;
   m.graph.node({"Flatten", {"x"}, {"y"}})

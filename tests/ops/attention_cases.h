@@ -160,6 +160,9 @@ inline std::vector<AttentionProblem> attention_problems() {
       {2, 1, 2, 6, {.num_heads = 2, .head_dim = 3, .mask_kind = M::kBias}, {1, 2, 6}, {5, 4}},
       {2, 1, 2, 6, {.num_heads = 2, .head_dim = 3, .mask_kind = M::kCustom}, {2, 6}, {5, 4}},
       {1, 1, 1, 1, {.num_heads = 1, .head_dim = 1}},
+      // Rows of all heads together are as long as one head's in whole vectors.
+      {1, 2, 3, 5, {.num_heads = 2, .head_dim = 8, .layout = L::kBshd}},
+      {2, 4, 1, 3, {.num_heads = 4, .head_dim = 4, .layout = L::kBsf, .mask_kind = M::kCausal}},
   };
 }
 

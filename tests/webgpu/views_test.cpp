@@ -41,6 +41,19 @@ TEST_F(ViewsOnWebGpu, ShortPartsEndWithTheirValue) {
                          .options = webgpu_options()});
 }
 
+// Less than the 16 bytes that a binding has at least, in a value that its buffer has no room behind.
+TEST_F(ViewsOnWebGpu, MayEndWithTheirBuffer) {
+  for (const DType d : {DType::F32, DType::F16})
+    for (const int64_t len : {1, 2, 3}) {
+      Maker m;
+      const int64_t size = 256 / static_cast<int64_t>(size_of(d));
+      const Value part = ops::narrow(m.in({size}, d), {.axis = 0, .start = size - len, .len = len});
+      m.out(ops::reduce_sum(part, {.axes = {0}}));
+      m.out(ops::neg(part));
+      expect_as_oracle(m.g, {.tolerance = kHalf, .options = webgpu_options()});  // with poison a guard follows
+    }
+}
+
 // A dispatch sees a buffer that it writes through one binding, of one type: what it reads as another is a copy.
 TEST_F(ViewsOnWebGpu, PartsOfOneValueAreReadAsDifferentTypes) {
   Maker m;

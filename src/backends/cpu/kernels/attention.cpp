@@ -216,7 +216,7 @@ class Attention {
       return reinterpret_cast<const float*>(x.data) + from;
     }
     stride = p_.padded;
-    if (p_.kv.seq == p_.padded) {
+    if (p_.kv.seq == p_.padded && p_.width == p_.padded) {
       to_f32(x.dtype, x.data, from, copy, n * p_.width);
       return copy;
     }

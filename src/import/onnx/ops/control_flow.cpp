@@ -120,17 +120,39 @@ LoopParts loop_parts(OnnxNode& n) {
   return parts;
 }
 
-Item stack(OnnxNode& n, const std::vector<Item>& rows, const ValueInfo& declared) {
+// Without rows: none of the type that the body would give them (`inferred`, where it can be), else of the declared one.
+Item stack(OnnxNode& n, const std::vector<Item>& rows, const ValueInfo& declared,
+           const TensorType* inferred = nullptr) {
   Importer& importer = n.importer();
-  if (rows.empty()) {  // no iteration: the type is what the body declares
+  if (rows.empty()) {
     std::vector<int64_t> sizes{0};
-    if (declared.type.shape)
+    if (inferred)
+      for (const Dim& d : inferred->shape) sizes.push_back(d.is_static() ? d.value() : 0);
+    else if (declared.type.shape)
       for (const DimProto& d : *declared.type.shape) sizes.push_back(std::max<int64_t>(d.value, 0));
     return importer.item(HostValue(declared.type.elem, Tensor(storage_of(declared.type.elem), sizes)));
   }
   Values parts;
   for (const Item& row : rows) parts.push_back(unsqueeze(importer.value(row), {0}));
   return importer.item(parts.size() == 1 ? parts[0] : ops::concat(parts, {.axis = 0}), rows[0].elem);
+}
+
+// Of the body's outputs; none where only values tell them.
+std::vector<TensorType> output_types(OnnxNode& n, const LoopParts& parts) {
+  std::vector<TensorType> types{{{}, DType::I64}, {{}, DType::Bool}};
+  std::vector<ElemType> elems{ElemType::kInt64, ElemType::kBool};
+  try {
+    for (const Item& c : parts.carried) {
+      types.push_back(n.importer().value(c).type());
+      elems.push_back(c.elem);
+    }
+    const Graph body = body_region(n, parts.body, types, elems).region.graph;
+    std::vector<TensorType> results;
+    for (const Output& o : body.outputs()) results.push_back(body.type(o.value));
+    return results;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 std::vector<Item> loop_in_place(OnnxNode& n, LoopParts parts) {
@@ -155,8 +177,12 @@ std::vector<Item> loop_in_place(OnnxNode& n, LoopParts parts) {
     for (size_t s = 0; s < stacks.size(); ++s) stacks[s].push_back(outputs[1 + parts.carried.size() + s]);
   }
   std::vector<Item> results = parts.carried;
-  for (size_t s = 0; s < stacks.size(); ++s)
-    results.push_back(stack(n, stacks[s], parts.body.outputs[1 + parts.carried.size() + s]));
+  std::vector<TensorType> types;
+  if (!stacks.empty() && stacks[0].empty()) types = output_types(n, parts);
+  for (size_t s = 0; s < stacks.size(); ++s) {
+    const size_t i = 1 + parts.carried.size() + s;
+    results.push_back(stack(n, stacks[s], parts.body.outputs[i], i < types.size() ? &types[i] : nullptr));
+  }
   return results;
 }
 

@@ -120,25 +120,25 @@ Built gather(OnnxNode& n) {
 }
 
 // One axis of a slice. `start` and `end` are as ONNX has them: negative ones count from the end, and what lies outside
-// is cut off.
+// is cut off: backwards, a start before the first element is the first (not as in NumPy).
 Value slice_axis(OnnxNode& n, const Value& x, int64_t axis, const Dim& start, const Dim& end, int64_t step) {
   const Dim& size = x.shape()[axis];
   SymbolTable& symbols = n.symbols();
   constexpr int64_t kFar = std::numeric_limits<int32_t>::max();  // exporters write this, or more, for "to the end"
   if (start.is_static() && end.is_static() && size.is_static()) {
     const int64_t d = size.value();
-    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? d : d - 1;
-    const auto bound = [&](int64_t i) { return std::clamp(i < 0 ? checked_add(i, d) : i, low, high); };
-    const int64_t first = bound(start.value());
+    if (d == 0) return x;
+    const int64_t high = step > 0 ? d : d - 1;
+    const auto bound = [&](int64_t i, int64_t low) { return std::clamp(i < 0 ? checked_add(i, d) : i, low, high); };
+    const int64_t first = bound(start.value(), 0);
     // From the end backwards, "before the first element" can only be written as something less than -d.
-    const int64_t last = bound(end.value());
+    const int64_t last = bound(end.value(), step > 0 ? 0 : -1);
     if (step == 1) {
       const int64_t count = std::max<int64_t>(last - first, 0);
       return count == d ? x : ops::narrow(x, {.axis = axis, .start = std::min(first, d), .len = count});
     }
     const int64_t span = step > 0 ? last - first : first - last;
-    const int64_t reach = std::max<int64_t>(d, 1);  // a step may be anything; a longer one takes one element as well
-    const int64_t stride = std::abs(std::clamp(step, -reach, reach));
+    const int64_t stride = std::abs(std::clamp(step, -d, d));  // a longer one takes one element as well
     const int64_t count = span <= 0 ? 0 : (span - 1) / stride + 1;
     if (count == 0) return ops::narrow(x, {.axis = axis, .start = 0, .len = 0});
     ops::SliceAttrs attrs;
