@@ -75,10 +75,9 @@ const KernelFacts& Dispatches::facts_of(const KernelKey& key, std::string& text)
 // ---- windows ----
 
 Dispatches::Window Dispatches::window_of(const Operand& operand) const {
-  const ProgramValue& v = program_.values[static_cast<size_t>(operand.value)];
   const Place place = memory_.place(operand.value);
   RLX_ASSERT(place.buffer >= 0);
-  const auto bytes = static_cast<uint64_t>(storage_bytes(v.storage, v.type));
+  const auto bytes = static_cast<uint64_t>(program_.problem.values[static_cast<size_t>(operand.value)].size_bytes);
   const uint64_t alignment = std::max<uint64_t>(limits_.binding_alignment, 16);
   const uint64_t begin = place.offset / alignment * alignment;
   // A binding holds a whole vector at least. It is counted from where the window begins: 16 bytes from the start of a
