@@ -135,7 +135,7 @@ def any_resize(m):
         least = 2 if of_length else 1  # of one element the peer has another middle than the reference when it is cubic
         scaled = [s * m.one_of(1, 2, 3) if exact else max(least, int(s * m.rng.uniform(0.4, 2.5))) for s in shape[2:]]
         sizes = np.array([*lead, *scaled], np.int64)
-        if m.opset >= 18 and m.chance(0.2) and "axes" in attributes and not exact:
+        if m.opset >= 18 and m.chance(0.2) and "axes" in attributes and not exact and not of_length:  # as with scales
             attributes["keep_aspect_ratio_policy"] = m.one_of("not_larger", "not_smaller")
         m.apply("Resize", [x, "", "", m.given(sizes)], **attributes)
     else:
