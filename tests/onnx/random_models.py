@@ -405,7 +405,7 @@ def attention_parts(m):
 
 def image(m):
     """A value [N, C, H, W], or [N, C, L]."""
-    found = [n for n, (d, s) in m.values.items() if d == np.float32 and len(s) in (3, 4)]
+    found = [n for n, (d, s) in m.values.items() if d == np.float32 and len(s) in (3, 4) and 0 not in s]
     if found and m.rng.random() < 0.7:
         return str(m.rng.choice(found))
     size = [int(v) for v in m.rng.integers(3, 30 if m.large else 9, int(m.rng.integers(1, 3)))]

@@ -135,7 +135,7 @@ def any_resize(m):
         least = 2 if of_length else 1  # of one element the peer has another middle than the reference when it is cubic
         scaled = [s * m.one_of(1, 2, 3) if exact else max(least, int(s * m.rng.uniform(0.4, 2.5))) for s in shape[2:]]
         sizes = np.array([*lead, *scaled], np.int64)
-        if m.opset >= 18 and m.chance(0.2) and "axes" in attributes and not exact:
+        if m.opset >= 18 and m.chance(0.2) and "axes" in attributes and not exact and not of_length:  # as with scales
             attributes["keep_aspect_ratio_policy"] = m.one_of("not_larger", "not_smaller")
         m.apply("Resize", [x, "", "", m.given(sizes)], **attributes)
     else:
@@ -405,7 +405,7 @@ def found(m):
     x = m.some((np.float32, np.int64, np.int32), 1, 3)
     shape = m.shape_of(x)
     before = set(m.values)
-    kind = m.number(0, 1 if m.dynamic else 2)  # a condition longer than the axis: the peer cuts it off, ONNX says nothing
+    kind = m.number(0, 1 if m.dynamic or 0 in shape else 2)  # a condition longer than the axis: the peer cuts it off, ONNX says nothing
     if kind == 0:
         (mask,) = m.apply("Greater", [x, m.constant(0, m.dtype(x))])
         (y,) = m.apply("NonZero", [mask])
@@ -413,10 +413,11 @@ def found(m):
             (y,) = m.apply("Transpose", [y], perm=[1, 0])
             (y,) = m.apply("GatherND", [x, y])
     elif kind == 1:
+        x = m.some(INTS, 1, 3)  # of floats rounding decides which are the same
         (y,) = m.apply("Unique", [x], sorted=1, **({"axis": m.axis(x)} if m.chance(0.3) else {}))
     else:
         axis = m.axis(x)
-        (y,) = m.apply("Compress", [x, m.given(m.numbers((max(1, shape[axis]),), bool))], axis=axis)
+        (y,) = m.apply("Compress", [x, m.given(m.numbers((m.number(1, shape[axis]),), bool))], axis=axis)
     (end,) = m.apply("ReduceSum", [y], keepdims=0) if m.dtype(y) == np.float32 else m.apply("Size", [y])
     m.hide(set(m.values) - before - set(m.inputs) - {end})
 
