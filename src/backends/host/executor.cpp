@@ -1,14 +1,10 @@
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
 
+#include "backends/host/aligned_bytes.h"
 #include "backends/host/box_copy.h"
 #include "backends/host/interned.h"
 #include "backends/host/memory.h"
@@ -23,60 +19,6 @@
 namespace rlx::host {
 
 namespace {
-
-// Large memory asks for large pages: a transpose touches a page per row, more than the TLB holds of small ones.
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr int64_t kHugeBytes = 8 << 20;
-
-struct Free {
-  void* pages = nullptr;  // mapped; null: allocated
-  size_t size = 0;
-  void operator()(std::byte* p) const {
-#ifdef __linux__
-    if (pages) {
-      ::munmap(pages, size);
-      return;
-    }
-#endif
-    std::free(p);
-  }
-};
-
-// Zeroed bytes at the plan's alignment. Large ones are pages that the system gives when they are touched: compiling a
-// graph costs no memory until it runs.
-class AlignedBytes {
- public:
-  AlignedBytes() = default;
-  AlignedBytes(int64_t size, int64_t alignment) {
-    if (size == 0) return;
-    size_t a = sizeof(void*);
-    while (a < static_cast<size_t>(alignment)) a *= 2;
-    const auto bytes = static_cast<size_t>(size);
-    void* memory = nullptr;
-#ifdef __linux__
-    if (size >= kHugeBytes) {
-      a = std::max(a, kHugePage);
-      void* pages =
-          ::mmap(nullptr, bytes + a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (pages != MAP_FAILED) {
-        memory = pages;
-        size_t space = bytes + a;
-        bytes_ = {static_cast<std::byte*>(std::align(a, bytes, memory, space)), Free{pages, bytes + a}};
-        ::madvise(bytes_.get(), bytes, MADV_HUGEPAGE);  // a hint: it may fail
-        return;
-      }
-    }
-#endif
-    if (posix_memalign(&memory, a, bytes) != 0)
-      fail(ErrorKind::kMemory, str("The program needs ", size, " bytes of memory, which are not available."));
-    std::memset(memory, 0, bytes);
-    bytes_ = {static_cast<std::byte*>(memory), Free{}};
-  }
-  std::byte* data() const { return bytes_.get(); }
-
- private:
-  std::unique_ptr<std::byte, Free> bytes_;
-};
 
 plan::Options plan_options(const CompileOptions& o) {
   const auto schedule = o.schedule == ScheduleOrder::kBest     ? plan::Schedule::kBest
