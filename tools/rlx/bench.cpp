@@ -16,6 +16,7 @@
 #include "bench_shapes.h"
 #include "common.h"
 #include "core/npy.h"
+#include "model_access.h"
 #include "ops/cost.h"
 #include "random.h"
 #include "rlx/log.h"
@@ -26,8 +27,8 @@ namespace rlx::cli {
 namespace {
 
 struct BenchArgs {
-  std::string op, device, cases;
-  int threads = 0;
+  std::string op, cases;
+  TargetArgs target;
   double seconds = 0.3;
   bool no_cases = false, json = false;
 };
@@ -37,13 +38,6 @@ struct Measured {
   double best_ms = 0, median_ms = 0;
   Cost cost;
 };
-
-CompileOptions options_of(const BenchArgs& args) {
-  CompileOptions options = CompileOptions::from_environment();
-  if (!args.device.empty()) options.device = args.device;
-  if (args.threads > 0) options.threads = args.threads;
-  return options;
-}
 
 // The one op of a case; null when the graph has none.
 const Node* last_op(const Graph& graph) {
@@ -75,7 +69,7 @@ Measured measure(Graph graph, const std::string& label, const NamedTensors& give
   for (const Result& r : node->results) results.push_back(r.type);
   m.cost = cost_of(*node->op, node->attrs, in, results);
 
-  Executable exe = compile(std::move(graph), options_of(args));
+  Executable exe = compile(std::move(graph), options_of(args.target));
   const auto value = [&](const Port& port) {
     const auto it = given.find(port.name);
     if (it == given.end()) return random_operand(port.name, port.type, index_limit);
@@ -165,7 +159,7 @@ int bench(const BenchArgs& args, std::string& out) {
     fail(ErrorKind::kInvalid, str("There is no op '", args.op, "'; 'rlx ops' lists them."));
   require(args.cases.empty() || std::filesystem::is_directory(args.cases), "Folder '", args.cases,
           "' is not there; op_tests --write_cases=", args.cases, " fills one.");
-  const CompileOptions options = options_of(args);
+  const CompileOptions options = options_of(args.target);
   const std::string device(choose_backend(options).name);
   std::optional<cpu::Peaks> peaks;  // of the processor: of a GPU nobody knows them
   if (device != "webgpu") peaks = cpu::measure_peaks(*host::shared_pool(options.threads));
@@ -319,8 +313,7 @@ void add_bench(CLI::App& app, Work& work) {
       return;
     }
     allow(*sub, {"--op", "--seconds", "--cases", "--no-cases", "--device", "--threads", "--json"}, "ops");
-    args->device = model->target.device;
-    args->threads = model->target.threads;
+    args->target = model->target;
     work = [args](std::string& out) { return bench(*args, out); };
   });
 }

@@ -42,14 +42,14 @@ Executable compile_timed(const Graph& graph, const Feed& feed, const CompileOpti
   return executable;
 }
 
+}  // namespace
+
 CompileOptions options_of(const TargetArgs& args) {
   CompileOptions options = CompileOptions::from_environment();
   if (!args.device.empty()) options.device = args.device;
   if (args.threads > 0) options.threads = args.threads;
   return options;
 }
-
-}  // namespace
 
 void add_target_options(CLI::App& app, TargetArgs& args) {
   add_value(app, "--device", args.device, "NAME",

@@ -19,6 +19,8 @@ struct TargetArgs {
   int threads = 0;  // 0: not said
 };
 void add_target_options(CLI::App& app, TargetArgs& args);
+// The environment's options, with those on top.
+CompileOptions options_of(const TargetArgs& args);
 
 // A model file, read, with inputs to run it on. The options are the environment's, the command line's on top of them.
 class ModelFile {

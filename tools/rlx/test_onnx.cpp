@@ -116,13 +116,6 @@ void run_data_set(onnx::Session& session, const fs::path& folder, const Options&
   }
 }
 
-CompileOptions options_of(const TargetArgs& target) {
-  CompileOptions options = CompileOptions::from_environment();
-  if (!target.device.empty()) options.device = target.device;
-  if (target.threads > 0) options.threads = target.threads;
-  return options;
-}
-
 Outcome run_case(const fs::path& folder, const Options& o) {
   Outcome outcome{folder.filename().string()};
   std::vector<fs::path> sets;
