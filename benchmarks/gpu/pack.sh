@@ -11,6 +11,7 @@ out=build/gpu
 rm -rf "$out"
 mkdir -p "$out"
 if [[ -d $build/tests ]]; then
+  ctest --test-dir "$build" -R '^tiny_models$' --output-on-failure >&2  # they are read by decoder_tests
   programs=(bin/gpu_large tests/ops/op_tests tests/webgpu/webgpu_tests tests/models/decoder_tests)
 else
   programs=(bin/rlx bin/gpu_bench bin/gpu_large)
