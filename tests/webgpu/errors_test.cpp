@@ -31,6 +31,23 @@ TEST_F(ErrorsOnWebGpu, ALostDeviceIsAnErrorAndANewOneIsMade) {
   EXPECT_EQ(again.run(inputs).at("y"), Tensor::f32({3}, {1, 4, 9}));
 }
 
+// Programs for other sizes would take over its weights and states.
+TEST_F(ErrorsOnWebGpu, ALostDeviceIsAnErrorAtNewSizesToo) {
+  Graph g;
+  const Value x = g.input("x", {{Dim::symbol(symbols::kBatch), 3}, DType::F32}), w = g.param("w", {{3}, DType::F32});
+  g.output(x * w, "y");
+  const auto row = [](int64_t rows) { return NamedTensors{{"x", Tensor(DType::F32, {rows, 3})}}; };
+  CompileOptions options = webgpu_options();
+  options.kept_programs = 2;
+  Executable exe = compile(g, options);
+  exe.set_param("w", Tensor(DType::F32, {3}));
+  for (const int64_t rows : {1, 2}) EXPECT_NO_THROW(exe.run(row(rows)));
+  webgpu::Device::open(options.webgpu)->destroy();
+  for (const int64_t rows : {3, 2, 1, 4}) EXPECT_ERROR(exe.run(row(rows)), kUnavailable, "The GPU device is lost");
+  Executable again = exe.clone();
+  EXPECT_NO_THROW(again.run(row(3)));
+}
+
 // A step on the host takes the device away, when what is before it has run and what is behind it has not.
 TEST_F(ErrorsOnWebGpu, ADeviceThatIsLostInARunIsAnErrorWithTheStep) {
   register_custom_op({"test.lose_device", 1,

@@ -387,8 +387,9 @@ PlanInfo WebGpuProgram::plan() const {
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
                                             const CompileOptions& options, const DeviceProgram* sibling) {
-  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr,
-                                         dynamic_cast<const WebGpuProgram*>(sibling));
+  const auto* other = dynamic_cast<const WebGpuProgram*>(sibling);
+  if (other) other->check_device();
+  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr, other);
 }
 
 }  // namespace rlx::webgpu

@@ -28,6 +28,8 @@ class WebGpuProgram : public DeviceProgram {
   bool shares_state(size_t index, const DeviceProgram& with) const override;
   PlanInfo plan() const override;
   DeviceStats device_stats() const override;
+  // Throws when the device is lost: no other one can read its buffers.
+  void check_device() const { device_->check("taking over weights and states"); }
 
  private:
   // A step of a schedule: a dispatch, a loop, or a host call of the program.
