@@ -129,4 +129,33 @@ TEST_F(ErrorsOnWebGpu, ValuesThatDoNotFitABufferOrABinding) {
   }
 }
 
+// What the types of a node do not tell: bytes that kernels read as words, what a kernel keeps beside its operands, a
+// small part of a value that no buffer holds.
+TEST_F(ErrorsOnWebGpu, WhatKernelsSeeOfSmallValuesMayBeTooLarge) {
+  Graph bytes, sums, part;
+  const Value x = bytes.input("x", {{3, 200}, DType::U8}), y = bytes.input("y", {{3, 1}, DType::U8});
+  bytes.output(ops::bit_xor(ops::bit_and(x, y), x), "y");
+  const Value at = sums.input("x", {{150}, DType::I32});
+  sums.output(ops::scatter_add(sums.input("y", {{150, 1}, DType::F32}), at, {.rows = 150}), "y");
+  const Value all = ops::det(part.input("x", {{600, 2, 2}, DType::F32})), some = part.input("y", {{2}, DType::F32});
+  part.output(ops::tanh(ops::narrow(all, {.axis = 0, .start = 300, .len = 2})) + some, "y");
+  Rng rng(1);
+  for (const Graph* g : {&bytes, &sums, &part}) {
+    SCOPED_TRACE(print(*g));
+    NamedTensors inputs;
+    for (const Port& p : compile(*g, {.device = "reference"}).inputs()) {
+      const std::vector<int64_t> sizes = p.type.shape.sizes();
+      inputs[p.name] = is_float(p.type.dtype) ? rng.tensor(sizes) : rng.integers(sizes, 0, 100, p.type.dtype);
+    }
+    const Tensor expected = compile(*g, {.device = "reference"}).run(inputs).at("y");
+    for (const int64_t limit : {1024, 65536}) {
+      CompileOptions options = webgpu_options(true);
+      options.webgpu.max_binding_bytes = options.webgpu.max_buffer_bytes = limit;
+      Executable exe = compile(*g, options);
+      EXPECT_TRUE(near(exe.run(inputs).at("y"), expected, kTranscendental)) << limit;
+      EXPECT_EQ(exe.stats().device.host_steps > (g == &part ? 1 : 0), limit == 1024) << limit;
+    }
+  }
+}
+
 }  // namespace rlx::test
