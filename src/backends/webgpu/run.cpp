@@ -329,6 +329,7 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   }
   if (options_.poison && !guarded_.empty())
     guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
+  queries_item_ = -1;
   if (is_traced_) read_timestamps();
   if (!nested_) read_index_errors(readback_);
   readback_.encode(commands_);

@@ -21,7 +21,6 @@ int64_t now_ns() {
 void WebGpuProgram::begin_trace() {
   marks_.clear();
   next_query_ = 0;
-  queries_item_ = -1;
   if (!device_->features().timestamps || dispatches_.size() == 0 || !queries_.empty()) return;
   const auto count = static_cast<uint32_t>(2 * dispatches_.size());
   for (uint32_t at = 0; at < count; at += kQueriesPerSet) {
