@@ -13,6 +13,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
   try {
     device_->check("starting a run");
     is_traced_ = trace != nullptr;
+    inner_trace_ = nullptr;
     if (is_traced_) begin_trace();
     guarded_.clear();
     if (has_failed_ && !nested_) forget_index_errors();
