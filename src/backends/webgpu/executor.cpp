@@ -28,7 +28,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
       nested_(parent != nullptr),
       uploads_(*device_, program_, memory_, stats_),
-      readback_(*device_, program_, memory_, stats_),
+      readback_(*device_, program_, memory_, stats_, limits_.max_buffer_bytes),
       inputs_(program_.manifest.inputs.size()),
       params_(program_.manifest.params.size()),
       param_changed_(program_.manifest.params.size(), true),
