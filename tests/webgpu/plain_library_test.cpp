@@ -131,6 +131,29 @@ TEST_F(PlainLibrary, AFullMemoryInARunIsAnErrorOfThatRun) {
   EXPECT_EQ(exe.run(in).at("y0"), Tensor(DType::F32, {60000}));
 }
 
+// Outputs that fit a buffer each, and not all in one.
+TEST_F(PlainLibrary, OutputsComeBackThroughSeveralBuffersWhereOneIsTooSmall) {
+  Maker m;
+  for (const int64_t n : {12000, 9000, 4, 7000, 12000}) m.out(ops::neg(m.in({n})));
+  CompileOptions options = plain();
+  options.webgpu.max_buffer_bytes = options.webgpu.max_binding_bytes = 50000;
+  Executable exe = compile(m.g, options);
+  Rng rng(1);
+  NamedTensors in;
+  for (const Port& p : exe.inputs()) in[p.name] = rng.tensor(p.type.shape.sizes());
+  set_faults({.full_from_bytes = 50001});
+  for (int run = 0; run < 2; ++run) {
+    const int64_t submits = exe.stats().device.submits;
+    const NamedTensors out = exe.run(in);
+    EXPECT_EQ(exe.stats().device.submits - submits, 1);
+    for (size_t i = 0; i < out.size(); ++i)
+      for (int64_t e = 0; e < out.at(str("y", i)).num_elements(); ++e)
+        ASSERT_EQ(out.at(str("y", i)).at(e), -in.at(str("x", i)).at(e)) << "output " << i << ", element " << e;
+  }
+  EXPECT_EQ(exe.run(in, {.outputs = {"y2"}}).at("y2").at(3), -in.at("x2").at(3));
+  EXPECT_EQ(exe.run(in).at("y4").at(11999), -in.at("x4").at(11999));
+}
+
 TEST_F(PlainLibrary, AnInvalidDispatchIsAnErrorWithItsOpAndStep) {
   Maker m;
   const Value x = m.in({13, 5000});

@@ -28,7 +28,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
       nested_(parent != nullptr),
       uploads_(*device_, program_, memory_, stats_),
-      readback_(*device_, program_, memory_, stats_),
+      readback_(*device_, program_, memory_, stats_, limits_.max_buffer_bytes),
       inputs_(program_.manifest.inputs.size()),
       params_(program_.manifest.params.size()),
       param_changed_(program_.manifest.params.size(), true),
@@ -387,8 +387,9 @@ PlanInfo WebGpuProgram::plan() const {
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
                                             const CompileOptions& options, const DeviceProgram* sibling) {
-  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr,
-                                         dynamic_cast<const WebGpuProgram*>(sibling));
+  const auto* other = dynamic_cast<const WebGpuProgram*>(sibling);
+  if (other) other->check_device();
+  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr, other);
 }
 
 }  // namespace rlx::webgpu

@@ -28,6 +28,8 @@ class WebGpuProgram : public DeviceProgram {
   bool shares_state(size_t index, const DeviceProgram& with) const override;
   PlanInfo plan() const override;
   DeviceStats device_stats() const override;
+  // Throws when the device is lost: no other one can read its buffers.
+  void check_device() const { device_->check("taking over weights and states"); }
 
  private:
   // A step of a schedule: a dispatch, a loop, or a host call of the program.
@@ -67,8 +69,9 @@ class WebGpuProgram : public DeviceProgram {
   struct Mark {
     const Step* step;
     bool once;
-    int64_t begin_ns, end_ns;  // of the host's clock
-    int64_t query = -1;        // of the GPU's: the first of two
+    int64_t begin_ns, end_ns;      // of the host's clock
+    int64_t query = -1;            // of the GPU's: the first of two
+    std::vector<StepTrace> inner;  // of a loop: the steps of its regions
   };
 
   const ProgramValue& value(int32_t v) const { return program_.values[static_cast<size_t>(v)]; }
@@ -204,6 +207,7 @@ class WebGpuProgram : public DeviceProgram {
 
   bool is_traced_ = false, in_static_ = false;
   std::vector<Mark> marks_;
+  std::vector<StepTrace>* inner_trace_ = nullptr;  // of the loop that runs
   std::vector<QuerySet> queries_;
   Buffer query_results_;
   int64_t next_query_ = 0, queries_item_ = -1;

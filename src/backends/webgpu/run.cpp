@@ -13,6 +13,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
   try {
     device_->check("starting a run");
     is_traced_ = trace != nullptr;
+    inner_trace_ = nullptr;
     if (is_traced_) begin_trace();
     guarded_.clear();
     if (has_failed_ && !nested_) forget_index_errors();
@@ -329,6 +330,7 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   }
   if (options_.poison && !guarded_.empty())
     guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
+  queries_item_ = -1;
   if (is_traced_) read_timestamps();
   if (!nested_) read_index_errors(readback_);
   readback_.encode(commands_);
