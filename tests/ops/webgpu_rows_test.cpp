@@ -369,6 +369,14 @@ TEST_F(WebGpuRows, CrossEntropy) {
     const Tensor logits = rng_.uniform_tensor({5, classes}, -9, 9, DType::F32), labels = integers({5}, 0, classes - 1);
     from_everywhere(ops::softmax_cross_entropy_with_logits, {logits, labels});
     from_everywhere(ops::softmax_cross_entropy_backward, {logits, labels, random({5})});
+    // Sure of the label, and of another class.
+    for (const float more : {12.0f, 25.0f, -25.0f}) {
+      Tensor sure = rng_.uniform_tensor({5, classes}, -1, 1, DType::F32);
+      for (int64_t i = 0; i < 5; ++i)
+        sure.mutable_values<float>()[static_cast<size_t>(i * classes) + static_cast<size_t>(labels.at(i))] += more;
+      expect_on_gpu(ops::softmax_cross_entropy_with_logits, {sure, labels});
+      expect_on_gpu(ops::softmax_cross_entropy_backward, {sure, labels, random({5})});
+    }
   }
 }
 
