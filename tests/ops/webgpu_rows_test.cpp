@@ -230,6 +230,25 @@ TEST_F(WebGpuRows, NormsFarFromZero) {
     expect_on_gpu(ops::layer_norm, {far({rows, cols}), random({cols}), random({cols})});
 }
 
+// States that lose little in a step, and so remember many.
+TEST_F(WebGpuRows, LongMemories) {
+  constexpr int64_t kSeq = 2000, kWidth = 16;
+  const auto uniform = [&](std::vector<int64_t> shape, double low, double high) {
+    return rng_.uniform_tensor(std::move(shape), low, high, DType::F32);
+  };
+  expect_on_gpu(ops::selective_scan,
+                {random({1, kSeq, 4}), uniform({1, kSeq, 4}, 1e-4, 2e-4), uniform({4, kWidth}, -2, -0.5),
+                 random({1, kSeq, kWidth}), random({1, kSeq, kWidth})},
+                {.state_size = kWidth});
+  Tensor keys = random({1, kSeq, 1, kWidth}), gates(DType::F32, {1, kSeq, 1}), strengths(DType::F32, {1, kSeq, 1});
+  for (float& v : keys.mutable_values<float>()) v *= 0.25f;
+  for (float& v : gates.mutable_values<float>()) v = -1e-4f;
+  for (float& v : strengths.mutable_values<float>()) v = 1e-4f;
+  expect_on_gpu(ops::gated_delta_net,
+                {random({1, kSeq, 1, kWidth}), keys, random({1, kSeq, 1, kWidth}), gates, strengths},
+                {.state_size = kWidth});
+}
+
 // By workgroups that wait for each other, where the device lets them: otherwise the same in three dispatches. Some rows
 // are more than those that a workgroup finishes together, and some tiles are not full.
 TEST_F(WebGpuRows, NormsReadOnce) {
