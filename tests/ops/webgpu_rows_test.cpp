@@ -2,6 +2,7 @@
 // paths, on operands that are views and on computed ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "rlx/ops.h"
@@ -247,6 +248,26 @@ TEST_F(WebGpuRows, LongMemories) {
   expect_on_gpu(ops::gated_delta_net,
                 {random({1, kSeq, 1, kWidth}), keys, random({1, kSeq, 1, kWidth}), gates, strengths},
                 {.state_size = kWidth});
+}
+
+// Sums of many like numbers, which all lose the same where the sum is large beside them.
+TEST_F(WebGpuRows, LongSums) {
+  const auto full = [](std::vector<int64_t> shape, float value) {
+    Tensor t(DType::F32, std::move(shape));
+    std::ranges::fill(t.mutable_values<float>(), value);
+    return t;
+  };
+  for (const float value : {0.1f, 0.7f}) {
+    expect_on_gpu(ops::welch_peaks, {full({30000, 8}, value)}, {.k = 1, .n_segments = 30000});
+    expect_on_gpu(ops::pool_mean, {full({1, 1, 512, 512}, value)}, {.kernel_size = {512, 512}});
+    expect_on_gpu(ops::matmul, {full({2, 16, 20000}, value), full({2, 20000, 64}, 0.3f)});
+    expect_on_gpu(ops::conv2d_backward_weight, {full({4, 3, 256, 256}, 0.3f), full({4, 8, 256, 256}, value)},
+                  {.kernel_size = {1, 1}, .weight_shape = {8, 3, 1, 1}});
+    Tensor w(DType::U8, {weight_bytes(Scheme::kGgufQ8_0, 20000, 8)});
+    for (size_t i = 0; i < w.bytes().size(); ++i)
+      w.mutable_values<uint8_t>()[i] = i % 34 == 0 ? 0xCD : i % 34 == 1 ? 0x34 : 1;
+    expect_on_gpu(ops::dequant_matmul, {full({9, 20000}, value), w}, {.scheme = Scheme::kGgufQ8_0});
+  }
 }
 
 // By workgroups that wait for each other, where the device lets them: otherwise the same in three dispatches. Some rows

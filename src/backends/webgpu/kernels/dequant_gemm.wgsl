@@ -26,6 +26,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @group(0) @binding(5) var<uniform>             p: Params;
 
+const PART: u32 = 512u;
 var<workgroup> x_tile: array<vec4f, 512>;  // [32 of K][64 of M]
 var<workgroup> w_tile: array<vec4f, 512>;  // [32 of K][64 of N]
 
@@ -54,6 +55,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let row = thread >> 2u;
   let x_row = select(p.m, row_at(rows.first + row), rows.first + row < rows.end);
   let run = (thread & 3u) * 8u;
+  // Parts of long sums: what is added to a large number loses digits.
+  var whole0 = vec4f();
+  var whole1 = vec4f();
+  var whole2 = vec4f();
+  var whole3 = vec4f();
   for (var k = 0u; k < p.k; k += 32u) {
     let a = x4_or_zero(x_row, k + run);
     let b = x4_or_zero(x_row, k + run + 4u);
@@ -71,8 +77,22 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       acc2 += xv.z * wv;
       acc3 += xv.w * wv;
     }
+    if (k % PART == PART - 32u) {
+      whole0 += acc0;
+      whole1 += acc1;
+      whole2 += acc2;
+      whole3 += acc3;
+      acc0 = vec4f();
+      acc1 = vec4f();
+      acc2 = vec4f();
+      acc3 = vec4f();
+    }
     workgroupBarrier();
   }
+  acc0 += whole0;
+  acc1 += whole1;
+  acc2 += whole2;
+  acc3 += whole3;
   let column = first_column + tx * 4u;
   let top = rows.first + ty * 4u;
   put(rows, top, column, acc0);
