@@ -226,7 +226,13 @@ TEST_F(WebGpuRows, NormsFarFromZero) {
   }
   for (const int64_t channels : {90, 1300})
     expect_on_gpu(ops::layer_norm2d, {far({9, channels, 22, 26}), random({channels}), random({channels})});
-  read_once_ = true;
+  // So large that the root of a sum of squares is no f32.
+  Tensor large = random({2, 33000});
+  for (float& v : large.mutable_values<float>()) v *= 1e37f;
+  for (const bool read_once : {false, true}) {
+    read_once_ = read_once;
+    expect_on_gpu(ops::rms_norm, {large, random({33000})});
+  }
   for (const auto& [rows, cols] : {std::pair{7, 16500}, {300, 8200}})
     expect_on_gpu(ops::layer_norm, {far({rows, cols}), random({cols}), random({cols})});
 }

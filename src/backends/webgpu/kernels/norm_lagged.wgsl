@@ -27,7 +27,7 @@ const FINISH: u32 = 2u;          // a tile's results
 const NOTHING: u32 = 3u;
 const LINE: u32 = 32u;           // words that atomics on other words do not slow down
 const NUMBERS: u32 = 3u;         // mean, what it leaves, 1 / sqrt(variance + eps)
-const TILE_NUMBERS: u32 = 3u;    // mean, what it leaves, root of the sum of squared deviations
+const TILE_NUMBERS: u32 = 4u;    // mean, what it leaves, roots of the sums of squared deviations (norm_root.wgsl)
 const EACH: u32 = KEPT / ROWS;   // loads of a row whose results a thread takes
 
 struct Params {
@@ -142,7 +142,8 @@ fn sum_tile(row: u32, part: u32, thread: u32) {
     let at = tile_at(row, part);
     publish(at, mean);
     publish(at + 1u, left);
-    publish(at + 2u, root_of(centred_squares(sums.y, left, n), sums.z));
+    publish(at + 2u, sqrt(centred_squares(sums.y, left, n)));
+    publish(at + 3u, sqrt(sums.z));
   }
 }
 
@@ -159,7 +160,7 @@ fn merge_row(row: u32, thread: u32) {
     let d = seen(at) - mean + seen(at + 1u);
     let s = d * SMALLER;
     let root = seen(at + 2u);
-    let small = root * SMALLER;
+    let small = seen(at + 3u);
     part += vec3<f32>(d * size, root * root + d * d * size, small * small + s * s * size);
   }
   let sums = wg_sum3(part, thread);

@@ -18,8 +18,7 @@ fn merged_moments(row: Row, lane: u32, thread: u32) -> vec3<f32> {
       let size = f32(min(p.chunk, p.cols - j * p.chunk) * VECTOR);
       let d = stat.x - mean + stat.y;
       let s = d * SMALLER;
-      let root = stat.z * SMALLER;
-      part += vec3<f32>(d * size, stat.z * stat.z + d * d * size, root * root + s * s * size);
+      part += vec3<f32>(d * size, stat.z * stat.z + d * d * size, stat.w * stat.w + s * s * size);
     }
   }
   let sums = row_sum3(part, thread);

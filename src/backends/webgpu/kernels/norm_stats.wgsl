@@ -1,4 +1,5 @@
-// Mean, what it leaves, and root of the sum of squared deviations of each chunk of rows that no workgroup holds.
+// Mean, what it leaves, and roots of the sums of squared deviations (norm_root.wgsl) of each chunk of rows that no workgroup
+// holds.
 // @include "norm_row.wgsl"
 // @include "lanes1.wgsl"
 alias V = f32;                   // @type f32 | f16 | vec4<f32> | vec4<f16>
@@ -28,6 +29,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
   let m = row_moments(&kept, row, f32(row.count * VECTOR), thread);
   if (row.live && lane == 0u) {
-    stats[p.stats_base + row.index] = vec4<f32>(m.mean, m.rest, root_of(m.squares, m.smaller), 0.0);
+    stats[p.stats_base + row.index] = vec4<f32>(m.mean, m.rest, sqrt(m.squares), sqrt(m.smaller));
   }
 }

@@ -72,7 +72,7 @@ bool emit_streamed(LowerCall& call, const NormRows& rows, Operand in, Operand ga
 bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
                  Operand out, bool extent_safe, bool in_place) {
   namespace k = wgsl::norm_lagged;
-  constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 3;  // as the kernel has them
+  constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 4;  // as the kernel has them
   constexpr int64_t kLeastBytes = int64_t{64} << 20;
   // Where the streamed form is faster: rows that mostly stay in registers and in a cache (docs/performance.md).
   const int64_t least_cols = rows.grouped() ? 65536 : has_beta ? 16384 : 28672;
