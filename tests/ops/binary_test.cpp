@@ -145,6 +145,15 @@ OP_CASES(pow) {
       .expect({Tensor::f32({12}, {INFINITY, -INFINITY, -0.0f, 0, -INFINITY, INFINITY, 1, 1, 1, NAN, 0, NAN})}, kExact);
   add({Tensor::i32({4}, {2, -3, 5, -1}), Tensor::i32({4}, {10, 3, 0, -3})})
       .expect({Tensor::i32({4}, {1024, -27, 1, -1})}, kExact);
+  // Large exponents ask for more digits of a logarithm than an f32 has.
+  add({Tensor::f32({7}, {0.999f, 1.0001f, 0.99999f, 1.0000001f, 0.5f, 1e-40f, 1e-40f}),
+       Tensor::f32({7}, {1000, 123456, -1e6f, 5e7f, 100.3f, -0.25f, 0.5f})})
+      .check([](const Tensors& in, const Tensors& out) {
+        for (int64_t i = 0; i < 7; ++i) {
+          const double expected = std::pow(in[0].at(i), in[1].at(i));
+          EXPECT_NEAR(out[0].at(i), expected, 1e-6 * expected);
+        }
+      });
   broadcast_case(add({random({2, 1, 4}, 0.5, 2), random({3, 1})}), [](double a, double b) { return std::pow(a, b); });
   add_broadcast_pairs(*this, {DType::F16, DType::BF16}, 0.5, 3);
 }

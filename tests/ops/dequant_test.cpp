@@ -263,6 +263,13 @@ OP_CASES(dequant_grouped_matmul) {
     for (int64_t i = 0; i < 40; ++i) choice.mutable_values<int32_t>()[static_cast<size_t>(i)] = 4;
     add({random({75, k}), packed(rng, {experts * weight_bytes(scheme, k, n)}), choice}, {.scheme = scheme, .n = n});
   }
+  // Rows enough for tiles of those that share an expert: two tiles, no row, and a few.
+  for (const Scheme scheme : kGguf) {
+    const int64_t k = elements_of(scheme, 3), n = 70, experts = 4;
+    Tensor choice = integers({150}, 0, 1);
+    for (int64_t i = 0; i < 70; ++i) choice.mutable_values<int32_t>()[static_cast<size_t>(2 * i)] = 3;
+    add({random({150, k}), packed(rng, {experts * weight_bytes(scheme, k, n)}), choice}, {.scheme = scheme, .n = n});
+  }
   const Tensor w = packed(rng, {36});
   const ops::DequantGroupedMatmulAttrs one{.scheme = Scheme::kGgufQ4_0, .n = 1};
   add({random({0, 32}), w, Tensor::i32({0}, {})}, one).expect({Tensor(DType::F32, {0, 1})});

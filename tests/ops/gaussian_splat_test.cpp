@@ -419,6 +419,22 @@ OP_CASES(gaussian_splat_render_backward) {
       EXPECT_EQ(out[0].at(13), 0);
     });
   }
+  {  // Without a threshold, and so many splats that what is left behind them is no f32.
+    const Settings s{
+        .width = 9, .height = 9, .max_splat_steps = 999, .transmittance_threshold = 0, .max_list_entries = 999};
+    Scene scene = random_scene(rng, 100, 1);
+    for (size_t i = 0; i < 100; ++i)
+      for (size_t axis = 0; axis < 3; ++axis) {
+        if (axis < 2) scene.positions[3 * i + axis] *= 0.25;
+        scene.scales[3 * i + axis] = -0.75;
+      }
+    for (double& opacity : scene.opacities) opacity = 0.9375;
+    Tensors in = operands(scene);
+    in.push_back(random({s.width * s.height * 4}));
+    add(in, backward_attrs(s, 100)).check([=](const Tensors& given, const Tensors& out) {
+      expect_near(out[0].to_doubles(), splat::gradient(scene, s, given[7].to_doubles(), 100), 1e-4);
+    });
+  }
   // The gradient of the image is clamped; its alpha part does not count.
   const Settings s{.width = 7, .height = 7, .tile_size = 4};
   const Scene scene = random_scene(rng, 3, 1);

@@ -119,7 +119,7 @@ TEST(MatmulKernels, GroupedRowsInTiles) {
   if (!have_gpu()) GTEST_SKIP() << "there is no adapter";
   Rng rng(10);
   for (const std::string_view name : {"matmul_16x64", "matmul_64x64"})
-    for (const auto& [rows, experts] : {std::pair<int64_t, int64_t>{70, 5}, {3, 1}, {1030, 2}, {40, 600}}) {
+    for (const auto& [rows, experts] : {std::pair<int64_t, int64_t>{70, 5}, {3, 1}, {1030, 2}, {40, 600}, {40001, 3}}) {
       SCOPED_TRACE(str(name, ": ", rows, " rows, ", experts, " experts"));
       const ForceMatmul force(name);
       Tensor index = rng.integers({rows}, 0, experts - 1, DType::I32);

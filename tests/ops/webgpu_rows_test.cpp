@@ -2,6 +2,7 @@
 // paths, on operands that are views and on computed ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "rlx/ops.h"
@@ -174,10 +175,6 @@ TEST_F(WebGpuRows, LargeNorms) {
   norms({129, 16388});
   norms({128, 17000}, DType::F16);
   norms({2, 33000});  // two dispatches
-  // Far from 0, where a mean is rounded.
-  Tensor far = random({128, 16500});
-  for (float& v : far.mutable_values<float>()) v += 1000;
-  expect_on_gpu(ops::layer_norm, {far, random({16500}), random({16500})});
   // Squares overflow in one row; another has a NaN.
   Tensor large = random({128, 16500});
   const std::span<float> values = large.mutable_values<float>();
@@ -208,6 +205,75 @@ TEST_F(WebGpuRows, LargeNorms) {
   planes({9, 90, 22, 26}, DType::F16);
   planes({17, 700, 22, 26}, DType::F16);
   planes({9, 5000, 4, 120});
+}
+
+// Where a mean, or what a chunk or a thread knows of it, loses more by its rounding than results may be off by.
+TEST_F(WebGpuRows, NormsFarFromZero) {
+  const auto far = [&](std::vector<int64_t> shape) {
+    Tensor x = random(std::move(shape));
+    for (float& v : x.mutable_values<float>()) v += 1e6f;
+    return x;
+  };
+  for (const auto& [rows, cols] : {std::pair{9, 60}, {300, 5}, {3, 16380}, {2, 33000}, {128, 16500}}) {
+    const Tensor x = far({rows, cols}), g = random({cols});
+    expect_on_gpu(ops::layer_norm, {x, g, random({cols})});
+    expect_on_gpu(ops::layer_norm_backward, {x, g, random({rows, cols})});
+  }
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{43, 6, 75, 75}, {2, 4, 132, 132}, {3, 12, 6, 8}}) {
+    const Tensor x = far(shape), g = random({shape[1]});
+    expect_on_gpu(ops::group_norm, {x, g, random({shape[1]})}, {.num_groups = 2});
+    expect_on_gpu(ops::group_norm_backward, {x, g, random(shape)}, {.num_groups = 2});
+  }
+  for (const int64_t channels : {90, 1300})
+    expect_on_gpu(ops::layer_norm2d, {far({9, channels, 22, 26}), random({channels}), random({channels})});
+  // So large that the root of a sum of squares is no f32.
+  Tensor large = random({2, 33000});
+  for (float& v : large.mutable_values<float>()) v *= 1e37f;
+  for (const bool read_once : {false, true}) {
+    read_once_ = read_once;
+    expect_on_gpu(ops::rms_norm, {large, random({33000})});
+  }
+  for (const auto& [rows, cols] : {std::pair{7, 16500}, {300, 8200}})
+    expect_on_gpu(ops::layer_norm, {far({rows, cols}), random({cols}), random({cols})});
+}
+
+// States that lose little in a step, and so remember many.
+TEST_F(WebGpuRows, LongMemories) {
+  constexpr int64_t kSeq = 2000, kWidth = 16;
+  const auto uniform = [&](std::vector<int64_t> shape, double low, double high) {
+    return rng_.uniform_tensor(std::move(shape), low, high, DType::F32);
+  };
+  expect_on_gpu(ops::selective_scan,
+                {random({1, kSeq, 4}), uniform({1, kSeq, 4}, 1e-4, 2e-4), uniform({4, kWidth}, -2, -0.5),
+                 random({1, kSeq, kWidth}), random({1, kSeq, kWidth})},
+                {.state_size = kWidth});
+  Tensor keys = random({1, kSeq, 1, kWidth}), gates(DType::F32, {1, kSeq, 1}), strengths(DType::F32, {1, kSeq, 1});
+  for (float& v : keys.mutable_values<float>()) v *= 0.25f;
+  for (float& v : gates.mutable_values<float>()) v = -1e-4f;
+  for (float& v : strengths.mutable_values<float>()) v = 1e-4f;
+  expect_on_gpu(ops::gated_delta_net,
+                {random({1, kSeq, 1, kWidth}), keys, random({1, kSeq, 1, kWidth}), gates, strengths},
+                {.state_size = kWidth});
+}
+
+// Sums of many like numbers, which all lose the same where the sum is large beside them.
+TEST_F(WebGpuRows, LongSums) {
+  const auto full = [](std::vector<int64_t> shape, float value) {
+    Tensor t(DType::F32, std::move(shape));
+    std::ranges::fill(t.mutable_values<float>(), value);
+    return t;
+  };
+  for (const float value : {0.1f, 0.7f}) {
+    expect_on_gpu(ops::welch_peaks, {full({30000, 8}, value)}, {.k = 1, .n_segments = 30000});
+    expect_on_gpu(ops::pool_mean, {full({1, 1, 512, 512}, value)}, {.kernel_size = {512, 512}});
+    expect_on_gpu(ops::matmul, {full({2, 16, 20000}, value), full({2, 20000, 64}, 0.3f)});
+    expect_on_gpu(ops::conv2d_backward_weight, {full({4, 3, 256, 256}, 0.3f), full({4, 8, 256, 256}, value)},
+                  {.kernel_size = {1, 1}, .weight_shape = {8, 3, 1, 1}});
+    Tensor w(DType::U8, {weight_bytes(Scheme::kGgufQ8_0, 20000, 8)});
+    for (size_t i = 0; i < w.bytes().size(); ++i)
+      w.mutable_values<uint8_t>()[i] = i % 34 == 0 ? 0xCD : i % 34 == 1 ? 0x34 : 1;
+    expect_on_gpu(ops::dequant_matmul, {full({9, 20000}, value), w}, {.scheme = Scheme::kGgufQ8_0});
+  }
 }
 
 // By workgroups that wait for each other, where the device lets them: otherwise the same in three dispatches. Some rows
@@ -349,6 +415,14 @@ TEST_F(WebGpuRows, CrossEntropy) {
     const Tensor logits = rng_.uniform_tensor({5, classes}, -9, 9, DType::F32), labels = integers({5}, 0, classes - 1);
     from_everywhere(ops::softmax_cross_entropy_with_logits, {logits, labels});
     from_everywhere(ops::softmax_cross_entropy_backward, {logits, labels, random({5})});
+    // Sure of the label, and of another class.
+    for (const float more : {12.0f, 25.0f, -25.0f}) {
+      Tensor sure = rng_.uniform_tensor({5, classes}, -1, 1, DType::F32);
+      for (int64_t i = 0; i < 5; ++i)
+        sure.mutable_values<float>()[static_cast<size_t>(i * classes) + static_cast<size_t>(labels.at(i))] += more;
+      expect_on_gpu(ops::softmax_cross_entropy_with_logits, {sure, labels});
+      expect_on_gpu(ops::softmax_cross_entropy_backward, {sure, labels, random({5})});
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 alias T = f32;             // @type f32 | f16
 const TILE: u32 = 64u;
 const DEPTH: u32 = 16u;    // windows at a time
+const PART: u32 = 16u;     // so many times
 
 struct Params {
   groups: u32,
@@ -65,6 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let tx = lane % 16u;
   let ty = lane / 16u;
   var sums: array<vec4<f32>, 4>;
+  var whole: array<vec4<f32>, 4>;  // of parts of a long sum: what is added to a large number loses digits
   for (var tile = first; tile < last; tile++) {
     let k = tile * DEPTH + depth;
     let inside = k < p.images * p.windows;
@@ -97,6 +99,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       sums[2] += a.z * b;
       sums[3] += a.w * b;
     }
+    if ((tile - first) % PART == PART - 1u || tile + 1u == last) {
+      for (var i = 0u; i < 4u; i++) {
+        whole[i] += sums[i];
+        sums[i] = vec4<f32>();
+      }
+    }
     workgroupBarrier();
   }
   for (var i = 0u; i < 4u; i++) {
@@ -104,7 +112,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     for (var j = 0u; j < 4u; j++) {
       let n = n0 + tx * 4u + j;
       if (m < p.cout_group && n < p.row) {
-        result[p.result_base + split * p.split_stride + (g * p.cout_group + m) * p.row + n] = sums[i][j];
+        result[p.result_base + split * p.split_stride + (g * p.cout_group + m) * p.row + n] = whole[i][j];
       }
     }
   }

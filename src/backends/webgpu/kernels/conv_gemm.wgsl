@@ -23,6 +23,8 @@ override HAS_RESIDUAL: bool = false;
 override BLOCK: u32 = 1u;            // k runs over BLOCK channels, then taps, then blocks of channels: 1 or BK
 override CHECKED: bool = true;       // windows may reach beyond the image, or K is not made of whole tiles
 override PHASED: bool = false;       // a transposed convolution: results lie `step` apart, a phase each
+override IN_PARTS: bool = false;     // a long sum is one of parts: what is added to a large number loses digits
+const PART: u32 = 32u;               // tiles
 
 struct Params {
   groups: u32,
@@ -105,6 +107,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
   let tx = lane % 8u + lane / 32u % (ACROSS / 8u) * 8u;
   let ty = lane / 8u % 4u + lane / 32u / (ACROSS / 8u) * 4u;
   var sums: array<vec4<f32>, TM * TN4>;
+  var whole: array<vec4<f32>, TM * TN4>;
 
   // Each turn loads one tile while it multiplies the one before.
   for (var tile = first; tile <= last; tile++) {
@@ -134,6 +137,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
           for (var i = 0u; i < TM; i++) { sums[i * TN4 + j] = fma(vec4<f32>(a[i]), b, sums[i * TN4 + j]); }
         }
       }
+      if (IN_PARTS && (tile - first) % PART == 0u) {
+        for (var i = 0u; i < TM * TN4; i++) {
+          whole[i] += sums[i];
+          sums[i] = vec4<f32>();
+        }
+      }
     }
     if (BUFFERS == 1u) { workgroupBarrier(); }
     if (tile < last) {
@@ -144,6 +153,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) la
       }
     }
     workgroupBarrier();
+  }
+
+  if (IN_PARTS) {
+    for (var i = 0u; i < TM * TN4; i++) { sums[i] += whole[i]; }
   }
 
   // What is added is loaded before anything is stored: the compiler may not move loads over stores to the same buffer.

@@ -1,5 +1,5 @@
-// loss = log(sum of exp(row - max)) + max - row[label] per row of logits [rows, classes], from the statistics of the
-// row's chunks. A label out of range gives 0. One thread per row.
+// loss = log(1 + sum of exp(row[j] - row[label]) over the other classes) per row of logits [rows, classes], from the statistics
+// that cross_entropy_stats.wgsl has of the row's chunks. A label out of range gives 0. One thread per row.
 // @include "scalar.wgsl"
 alias T = f32;            // @type f32 | f16
 
@@ -18,6 +18,13 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> dst: array<T>;
 @group(0) @binding(4) var<uniform>             p: Params;
 
+// log(1 + x) for x from 0 to 1.
+fn log_1p(x: f32) -> f32 {
+  let s = x / (2.0 + x);
+  let z = s * s;
+  return 2.0 * s * (1.0 + z * (0.33333334 + z * (0.2 + z * (0.14285715 + z * (0.11111111 + z * (0.09090909 + z * (0.07692308 + z * 0.06666667)))))));
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
   let row = id.x + id.y * groups.x * 64u;
@@ -32,7 +39,10 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   let label = labels[p.labels_base + row];
   var loss = 0.0;
   if (label >= 0 && u32(label) < p.classes) {
-    loss = f_log(sum) + (top - f32(src[p.src_base + row * p.classes + u32(label)]));
+    let own = f32(src[p.src_base + row * p.classes + u32(label)]);
+    let others = f_log(sum) + (top - own);
+    let zero = bitcast<f32>(bitcast<u32>(own) & 0u);
+    loss = select(f_max(others, 0.0) + log_1p(exp(-abs(others))), zero / zero, inf_of(own) && own > 0.0);  // inf - inf
   }
   dst[p.dst_base + row] = T(loss);
 }

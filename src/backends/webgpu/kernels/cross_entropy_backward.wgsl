@@ -1,5 +1,5 @@
-// dx = (softmax(row) - onehot(label)) * d_loss per row of logits, from the statistics of the row's chunks. A label out
-// of range gives 0.
+// dx = (softmax(row) - onehot(label)) * d_loss per row of logits, from the statistics that cross_entropy_stats.wgsl has of the
+// row's chunks. A label out of range gives 0.
 // @include "rows.wgsl"
 // @include "lanes1.wgsl"
 // @include "softmax_merge.wgsl"
@@ -32,13 +32,17 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let lane = lane_of(thread);
   let stat = merged_stats(row, lane, thread);
   if (!row.live) { return; }
-  let scale = 1.0 / stat.y;
   let label = labels[p.labels_base + row.whole];
   let known = label >= 0 && u32(label) < p.cols * VECTOR;
   let gradient = f32(d_loss[p.d_loss_base + row.whole]);
+  var own = -F32_MAX;
+  if (known) { own = lane_of_load(F(src[p.src_base + row.whole * p.cols + u32(label) / VECTOR]), u32(label) % VECTOR); }
+  let top = f_max(stat.x, own);
+  let others = stat.y * exp(stat.x - top);
+  let scale = 1.0 / (others + exp(own - top));
   for (var c = lane; c < row.count; c += LANES) {
-    let unit = exp(F(src[p.src_base + row.first + c]) - stat.x) * scale;
-    let dx = (unit - lanes_hit(row.begin + c, u32(label))) * gradient;
+    let unit = exp(F(src[p.src_base + row.first + c]) - top) * scale;
+    let dx = select(unit, F(-others * scale), lanes_hit(row.begin + c, u32(label)) != F(0.0)) * gradient;
     dst[p.dst_base + row.first + c] = V(select(F(0.0), dx, known));
   }
 }

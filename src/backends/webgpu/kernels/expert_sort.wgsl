@@ -14,19 +14,21 @@ struct Params {
 @group(0) @binding(1) var<storage, read_write> order: array<u32>;
 @group(0) @binding(2) var<storage, read_write> tiles: array<u32>;
 @group(0) @binding(3) var<uniform>             p: Params;
-var<workgroup> names: array<u32, 1024>;
+var<workgroup> names: array<vec4u, 256>;
 var<workgroup> sums: array<vec2u, 256>;
 
 // The experts of rows `row0` and on, as many as fit.
 fn stage(row0: u32, lane: u32) {
   workgroupBarrier();  // the ones before are still being read
-  for (var i = lane; i < 1024u; i += 256u) {
-    names[i] = 0xffffffffu;
-    if (row0 + i < p.rows) {
-      let expert = index[p.index_base + row0 + i];
-      names[i] = select(p.experts, u32(expert), expert >= 0 && u32(expert) < p.experts);
+  var four = vec4u(0xffffffffu);
+  for (var c = 0u; c < 4u; c++) {
+    let row = row0 + lane * 4u + c;
+    if (row < p.rows) {
+      let expert = index[p.index_base + row];
+      four[c] = select(p.experts, u32(expert), expert >= 0 && u32(expert) < p.experts);
     }
   }
+  names[lane] = four;
   workgroupBarrier();
 }
 
@@ -38,7 +40,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     var count = 0u;
     for (var row0 = 0u; row0 < p.rows; row0 += 1024u) {
       stage(row0, lane);
-      for (var i = 0u; i < min(1024u, p.rows - row0); i++) { count += select(0u, 1u, names[i] == expert); }
+      for (var i = 0u; i * 4u < min(1024u, p.rows - row0); i++) {
+        let own = select(vec4u(0u), vec4u(1u), names[i] == vec4u(expert));
+        count += own.x + own.y + own.z + own.w;
+      }
     }
     // Sums over the threads up to each.
     workgroupBarrier();
@@ -62,10 +67,14 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     var place = start;
     for (var row0 = 0u; row0 < p.rows; row0 += 1024u) {
       stage(row0, lane);
-      for (var i = 0u; i < min(1024u, p.rows - row0); i++) {
-        if (names[i] == expert) {
-          order[p.order_base + place] = row0 + i;
-          place += 1u;
+      for (var i = 0u; i * 4u < min(1024u, p.rows - row0); i++) {
+        let own = names[i] == vec4u(expert);
+        if (!any(own)) { continue; }
+        for (var c = 0u; c < 4u; c++) {
+          if (own[c]) {
+            order[p.order_base + place] = row0 + i * 4u + c;
+            place += 1u;
+          }
         }
       }
     }

@@ -1,6 +1,7 @@
 // The gated delta rule along a sequence: S = exp(g) S, d = (v - S^T k) beta, S += k d^T, o = S^T q / sqrt(n). Columns of
 // the state are independent: LANES threads share a column, each with 4 * OWN of its rows in registers for the whole
 // sequence; a tile of STEPS tokens lies in workgroup memory.
+// @include "decay.wgsl"
 alias T = f32;             // @type f32 | f16
 alias TI = f32;            // of the state before
 alias TO = f32;            // of the state after
@@ -90,14 +91,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     workgroupBarrier();
     for (var step = 0u; step < steps; step++) {
       let token = (b * p.seq + t0 + step) * p.heads + head;
-      let decay = exp(f32(gate[p.gate_base + token]));
+      let decay = decay_of(f32(gate[p.gate_base + token]));
       let strength = f32(beta[p.beta_base + token]);
       var wanted = 0.0;
       if (live) { wanted = f32(value[p.value_base + token * p.width + column]); }
       let first = step * VECTORS + part * OWN;
       var sum = vec4f(0.0);
       for (var i = 0u; i < OWN; i++) {
-        state[i] *= decay;
+        state[i] = select(state[i] * decay.factor, state[i] + state[i] * decay.change, decay.small);
         sum += state[i] * keys[first + i];
       }
       let turn = step % 2u * WG;

@@ -27,7 +27,7 @@ struct Params {
 @group(0) @binding(0) var<storage, read>       src: array<V>;
 @group(0) @binding(1) var<storage, read>       gamma: array<G>;
 @group(0) @binding(2) var<storage, read>       beta: array<G>;
-@group(0) @binding(3) var<storage, read>       stats: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read>       stats: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> dst: array<V>;
 @group(0) @binding(5) var<uniform>             p: Params;
 

@@ -28,7 +28,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read>       gamma: array<G>;
 @group(0) @binding(2) var<storage, read>       beta: array<G>;
 @group(0) @binding(3) var<storage, read>       dy: array<V>;
-@group(0) @binding(4) var<storage, read>       moments: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read>       moments: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read>       sums: array<vec2<f32>>;
 @group(0) @binding(6) var<storage, read_write> dst: array<V>;
 @group(0) @binding(7) var<uniform>             p: Params;
@@ -47,8 +47,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var c = lane; c < row.count; c += LANES) {
     let at = row.first + c;
     let h = F(dy[p.dy_base + at]) * gamma_of(row, c);
-    let u = (F(src[p.src_base + at]) - m.x) * m.y;
+    let u = (F(src[p.src_base + at]) - m.x - m.y) * m.z;
     // A row of one element is always normalised to 0: not even a rounding error is left of the difference.
-    dst[p.dst_base + at] = V(select((h - sum.x - u * sum.y) * m.y, F(0.0), CENTRED && p.cols * VECTOR == 1u));
+    dst[p.dst_base + at] = V(select((h - sum.x - u * sum.y) * m.z, F(0.0), CENTRED && p.cols * VECTOR == 1u));
   }
 }

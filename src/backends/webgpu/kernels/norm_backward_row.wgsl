@@ -1,5 +1,5 @@
 // norm_backward.wgsl for rows that fit the registers of LANES threads, statistics included: x and dy are read once.
-// Also gives mean and 1 / sqrt(variance + eps) of each row, for the gradients of gamma and beta.
+// Also gives mean, what it leaves and 1 / sqrt(variance + eps) of each row, for the gradients of gamma and beta.
 // @include "norm_row.wgsl"
 // @include "lanes1.wgsl"
 // @include "norm_gamma.wgsl"
@@ -28,7 +28,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read>       gamma: array<G>;
 @group(0) @binding(2) var<storage, read>       beta: array<G>;
 @group(0) @binding(3) var<storage, read>       dy: array<V>;
-@group(0) @binding(4) var<storage, read_write> moments: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> dst: array<V>;
 @group(0) @binding(6) var<uniform>             p: Params;
 
@@ -60,5 +60,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let c = lane + k * LANES;
     if (c < row.count) { dst[p.dst_base + row.first + c] = V((h[k] - sums.x - kept[k] * sums.y) * r); }
   }
-  if (row.live && lane == 0u) { moments[p.moments_base + row.index] = vec2<f32>(m.mean + m.rest, r); }
+  if (row.live && lane == 0u) { moments[p.moments_base + row.index] = vec4<f32>(m.mean, m.rest, r, 0.0); }
 }

@@ -25,7 +25,7 @@ struct Params {
 @group(0) @binding(1) var<storage, read>       gamma: array<G>;
 @group(0) @binding(2) var<storage, read>       beta: array<G>;
 @group(0) @binding(3) var<storage, read>       dy: array<V>;
-@group(0) @binding(4) var<storage, read>       moments: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read>       moments: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> sums: array<vec2<f32>>;
 @group(0) @binding(6) var<uniform>             p: Params;
 
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         @builtin(local_invocation_index) thread: u32) {
   let row = row_of(group, groups, thread);
   let lane = lane_of(thread);
-  var m = vec2<f32>(0.0, 0.0);
+  var m = vec4<f32>(0.0);
   if (row.live) { m = moments[p.moments_base + row.whole]; }
   var sum = 0.0;
   var along = 0.0;
@@ -42,7 +42,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let at = row.first + c;
     let h = F(dy[p.dy_base + at]) * gamma_of(row, c);
     sum += lanes_sum(h);
-    along += lanes_sum(h * ((F(src[p.src_base + at]) - m.x) * m.y));
+    along += lanes_sum(h * ((F(src[p.src_base + at]) - m.x - m.y) * m.z));
   }
   sum = row_sum(sum, thread);
   along = row_sum(along, thread);

@@ -18,7 +18,7 @@ struct Params {
 }
 @group(0) @binding(0) var<storage, read>       src: array<T>;
 @group(0) @binding(1) var<storage, read>       dy: array<T>;
-@group(0) @binding(2) var<storage, read>       moments: array<vec2<f32>>;
+@group(0) @binding(2) var<storage, read>       moments: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> dgamma: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dbeta: array<f32>;
 @group(0) @binding(5) var<uniform>             p: Params;
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let at = row.first + c * p.inner;
     let m = moments[p.moments_base + at / p.count];
     let d = f32(dy[p.dy_base + at]);
-    gamma_sum += d * ((f32(src[p.src_base + at]) - m.x) * m.y);
+    gamma_sum += d * ((f32(src[p.src_base + at]) - m.x - m.y) * m.z);
     beta_sum += d;
   }
   gamma_sum = row_sum(gamma_sum, thread);

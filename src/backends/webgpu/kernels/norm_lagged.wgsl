@@ -27,7 +27,7 @@ const FINISH: u32 = 2u;          // a tile's results
 const NOTHING: u32 = 3u;
 const LINE: u32 = 32u;           // words that atomics on other words do not slow down
 const NUMBERS: u32 = 3u;         // mean, what it leaves, 1 / sqrt(variance + eps)
-const TILE_NUMBERS: u32 = 2u;    // mean, root of the sum of squared deviations
+const TILE_NUMBERS: u32 = 4u;    // mean, what it leaves, roots of the sums of squared deviations (norm_root.wgsl)
 const EACH: u32 = KEPT / ROWS;   // loads of a row whose results a thread takes
 
 struct Params {
@@ -140,8 +140,10 @@ fn sum_tile(row: u32, part: u32, thread: u32) {
   if (thread == 0u) {
     let left = select(0.0, sums.x / n, CENTRED);
     let at = tile_at(row, part);
-    publish(at, mean + left);
-    publish(at + 1u, root_of(centred_squares(sums.y, left, n), sums.z));
+    publish(at, mean);
+    publish(at + 1u, left);
+    publish(at + 2u, sqrt(centred_squares(sums.y, left, n)));
+    publish(at + 3u, sqrt(sums.z));
   }
 }
 
@@ -155,10 +157,10 @@ fn merge_row(row: u32, thread: u32) {
   for (var j = thread; j < p.chunks; j += WG) {
     let at = tile_at(row, j);
     let size = tile_size(j);
-    let d = seen(at) - mean;
+    let d = seen(at) - mean + seen(at + 1u);
     let s = d * SMALLER;
-    let root = seen(at + 1u);
-    let small = root * SMALLER;
+    let root = seen(at + 2u);
+    let small = seen(at + 3u);
     part += vec3<f32>(d * size, root * root + d * d * size, small * small + s * s * size);
   }
   let sums = wg_sum3(part, thread);

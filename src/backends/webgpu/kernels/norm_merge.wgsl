@@ -1,5 +1,5 @@
-// Mean, what the mean leaves and 1 / sqrt(variance + eps) of whole rows, of the means and roots of squares of their
-// chunks.
+// Mean, what the mean leaves and 1 / sqrt(variance + eps) of whole rows, of what norm_stats.wgsl found in
+// their chunks.
 // @include "rows3.wgsl"
 // @include "norm_root.wgsl"
 fn merged_moments(row: Row, lane: u32, thread: u32) -> vec3<f32> {
@@ -16,10 +16,9 @@ fn merged_moments(row: Row, lane: u32, thread: u32) -> vec3<f32> {
     for (var j = lane; j < p.chunks; j += LANES) {
       let stat = stats[p.stats_base + row.chunk0 + j * p.inner];
       let size = f32(min(p.chunk, p.cols - j * p.chunk) * VECTOR);
-      let d = stat.x - mean;
+      let d = stat.x - mean + stat.y;
       let s = d * SMALLER;
-      let root = stat.y * SMALLER;
-      part += vec3<f32>(d * size, stat.y * stat.y + d * d * size, root * root + s * s * size);
+      part += vec3<f32>(d * size, stat.z * stat.z + d * d * size, stat.w * stat.w + s * s * size);
     }
   }
   let sums = row_sum3(part, thread);

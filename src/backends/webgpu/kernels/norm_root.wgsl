@@ -6,7 +6,6 @@ const SMALLER: f32 = 8.271806125530277e-25;  // 2^-80
 fn inverse_root(plain: f32, smaller: f32, n: f32, eps: f32) -> f32 {
   return select(1.0 / sqrt(plain / n + eps), SMALLER / sqrt(smaller / n), inf_of(plain));
 }
-fn root_of(plain: f32, smaller: f32) -> f32 { return select(sqrt(plain), sqrt(smaller) / SMALLER, inf_of(plain)); }
 // Squares around mean + rest, of those around the mean. Where they overflow they stay so: rest is nothing beside them;
 // NaN too.
 fn centred_squares(squares: f32, rest: f32, n: f32) -> f32 {

@@ -1,4 +1,4 @@
-// Mean and 1 / sqrt(variance + eps) of each row, of the statistics of its chunks: what the gradients of a norm read.
+// Mean, what it leaves and 1 / sqrt(variance + eps) of each row, of the statistics of its chunks: what the gradients of a norm read.
 // @include "rows.wgsl"
 // @include "lanes1.wgsl"
 // @include "norm_merge.wgsl"
@@ -14,8 +14,8 @@ struct Params {
   stats_base: u32,
   moments_base: u32,
 }
-@group(0) @binding(0) var<storage, read>       stats: array<vec2<f32>>;
-@group(0) @binding(1) var<storage, read_write> moments: array<vec2<f32>>;
+@group(0) @binding(0) var<storage, read>       stats: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> moments: array<vec4<f32>>;
 @group(0) @binding(2) var<uniform>             p: Params;
 
 @compute @workgroup_size(WG)
@@ -26,5 +26,5 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   row.live = index < p.count;
   row.chunk0 = index * p.chunks;
   let m = merged_moments(row, lane_of(thread), thread);
-  if (row.live && lane_of(thread) == 0u) { moments[p.moments_base + index] = vec2<f32>(m.x + m.y, m.z); }
+  if (row.live && lane_of(thread) == 0u) { moments[p.moments_base + index] = vec4<f32>(m, 0.0); }
 }

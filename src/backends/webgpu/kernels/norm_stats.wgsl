@@ -1,4 +1,5 @@
-// Mean and root of the sum of squared deviations of each chunk of rows that no workgroup holds.
+// Mean, what it leaves, and roots of the sums of squared deviations (norm_root.wgsl) of each chunk of rows that no workgroup
+// holds.
 // @include "norm_row.wgsl"
 // @include "lanes1.wgsl"
 alias V = f32;                   // @type f32 | f16 | vec4<f32> | vec4<f16>
@@ -13,7 +14,7 @@ struct Params {
   stats_base: u32,
 }
 @group(0) @binding(0) var<storage, read>       src: array<V>;
-@group(0) @binding(1) var<storage, read_write> stats: array<vec2<f32>>;
+@group(0) @binding(1) var<storage, read_write> stats: array<vec4<f32>>;
 @group(0) @binding(2) var<uniform>             p: Params;
 
 @compute @workgroup_size(WG)
@@ -27,5 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     if (c < row.count) { kept[k] = F(src[p.src_base + row.first + c * p.inner]); }
   }
   let m = row_moments(&kept, row, f32(row.count * VECTOR), thread);
-  if (row.live && lane == 0u) { stats[p.stats_base + row.index] = vec2<f32>(m.mean + m.rest, root_of(m.squares, m.smaller)); }
+  if (row.live && lane == 0u) {
+    stats[p.stats_base + row.index] = vec4<f32>(m.mean, m.rest, sqrt(m.squares), sqrt(m.smaller));
+  }
 }

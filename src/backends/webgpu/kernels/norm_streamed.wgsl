@@ -1,5 +1,6 @@
 // Norms of rows or columns that no workgroup holds, in one dispatch: y = (x - mean) / sqrt(variance + eps) * gamma + beta. A
-// thread's mean and squares grow by a batch of loads at a time, each around the batch's own mean.
+// thread's mean and squares grow by a batch of loads at a time, each around the batch's own mean. Elements are seen from one of
+// the first, `pivot`: means are small then, and so is what rounding takes of them.
 // @include "streamed.wgsl"
 // @include "scalar.wgsl"
 // @include "norm_root.wgsl"
@@ -85,11 +86,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         @builtin(local_invocation_index) thread: u32) {
   let live = begin(group, groups, thread);
   let rest = batches();
+  var pivot = F();
+  if (CENTRED) { pivot = alike(F(src[p.src_base + first])); }
   var kept: array<F, KEPT>;
   var next: array<F, STEP>;
-  for (var k = 0u; k < KEPT; k++) { kept[k] = load(k); }
+  for (var k = 0u; k < KEPT; k++) { kept[k] = load(k) - pivot; }
   if (rest > 0u) {
-    for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + i); }
+    for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + i) - pivot; }
   }
   var scales: array<GF, KEPT>;
   var shifts: array<GF, KEPT>;
@@ -108,7 +111,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var b = 0u; b < rest; b++) {
     var v = next;
     if (b + 1u < rest) {  // under way while these are summed
-      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b + 1u) * STEP + i); }
+      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b + 1u) * STEP + i) - pivot; }
     }
     take(&v, KEPT + b * STEP);
   }
@@ -130,7 +133,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var b = rest; b > 0u; b--) {  // the last batch is still there
     var v = next;
     if (b > 1u) {
-      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b - 2u) * STEP + i); }
+      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b - 2u) * STEP + i) - pivot; }
     }
     for (var i = 0u; i < STEP; i++) {
       let at = KEPT + (b - 1u) * STEP + i;

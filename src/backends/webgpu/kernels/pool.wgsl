@@ -1,4 +1,5 @@
-// y = fold of x over each window; padding is the fold's identity. One thread per window, or LANES of a workgroup.
+// y = fold of x over each window; padding is the fold's identity. One thread per window, or LANES of a workgroup. A thread folds
+// parts of a window by themselves: long sums stay near their size.
 // @include "scalar.wgsl"
 // @include "fold_float.wgsl"
 alias T = f32;               // @type f32 | f16 | i32 | u32
@@ -66,21 +67,29 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
           let row = u32(y0 + i32(ky * p.dilation_h));
           if (row >= p.in_h) { continue; }
           let start = plane + (z * p.in_h + row) * p.in_w;
+          var part = bitcast<Acc>(p.identity);
           for (var kx = 0u; kx < p.k_w; kx++) {
             let col = u32(x0 + i32(kx * p.dilation_w));
-            if (col < p.in_w) { value = fold(KIND, value, Acc(x[start + col])); }
+            if (col < p.in_w) { part = fold(KIND, part, Acc(x[start + col])); }
           }
+          value = fold(KIND, value, part);
         }
       }
     } else {
+      var part = bitcast<Acc>(p.identity);
       for (var t = lane; t < p.k_d * p.k_h * p.k_w; t += 64u) {
         let z = u32(z0 + i32(t / (p.k_h * p.k_w) * p.dilation_d));
         let row = u32(y0 + i32(t / p.k_w % p.k_h * p.dilation_h));
         let col = u32(x0 + i32(t % p.k_w * p.dilation_w));
         if (z < p.in_d && row < p.in_h && col < p.in_w) {
-          value = fold(KIND, value, Acc(x[plane + (z * p.in_h + row) * p.in_w + col]));
+          part = fold(KIND, part, Acc(x[plane + (z * p.in_h + row) * p.in_w + col]));
+        }
+        if (t / 64u % 64u == 63u) {
+          value = fold(KIND, value, part);
+          part = bitcast<Acc>(p.identity);
         }
       }
+      value = fold(KIND, value, part);
     }
   }
   if (LANES > 1u) {

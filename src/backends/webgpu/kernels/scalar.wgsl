@@ -69,6 +69,54 @@ fn f_gelu_approx(x: f32) -> f32 {
   return select(select(y, zero / zero, inf_of(x) && x < 0.0), x, nan_of(x));  // -inf / inf is NaN
 }
 
+// The leading 12 bits of a significand: products of two such numbers are exact.
+fn head_of(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
+// The whole number below p, and what lies above it in units of 2^-28. In integers no compiler rearranges sums.
+fn parts_of(p: f32) -> vec2<i32> { return vec2<i32>(i32(floor(p)), i32((p - floor(p)) * 268435456.0)); }
+// a^b of finite numbers, a above 0. WGSL's own may be off by the exponent's size times 2^-21: here log2(a) is known as the sum of
+// e, a head and a rest, and b times each is added up in integers.
+fn positive_pow(a: f32, b: f32) -> f32 {
+  let bits = bitcast<u32>(a);
+  let own = select(bits, bitcast<u32>(f32(bits)), bits < 0x800000u);  // of a denormal a times 2^149
+  var m = (own & 0x7fffffu) | 0x800000u;
+  var e = f32(own >> 23u) - select(127.0, 276.0, bits < 0x800000u);
+  if (m > 0xb504f3u) { e += 1.0; } else { m = m << 1u; }  // a = m * 2^(e - 24), m / 2^24 in sqrt(1/2) … sqrt(2)
+  var head = 0.0;
+  var rest = 0.0;
+  if (m != 0x1000000u) {
+    // log2 of it is 2 / ln 2 * atanh(s), s = (m - 1) / (m + 1); what the head of s leaves is found in integers.
+    let size = select(0x1000000u - m, m - 0x1000000u, m > 0x1000000u);
+    let sum = f32(m + 0x1000000u);
+    let s_head = head_of(f32(size) / sum);
+    let s_bits = bitcast<u32>(s_head);
+    let down = 138u - (s_bits >> 23u);  // s_head * 2^down is a number of 12 bits
+    let left = bitcast<i32>(select(size << (down & 31u), 0u, down > 31u) -
+                            (((s_bits & 0x7fffffu) | 0x800000u) >> 12u) * (m + 0x1000000u));
+    let s_rest = f32(left) / sum * bitcast<f32>((127u - down) << 23u);
+    let s = s_head + s_rest;
+    let z = s * s;
+    let tail = s * z * (0.33333334 + z * (0.2 + z * (0.14285715 + z * (0.11111111 + z * 0.09090909))));
+    let product = bitcast<u32>(2.884765625 * s_head);  // exact: 12 bits of 2 / ln 2
+    head = bitcast<f32>(product & 0xfffff000u);
+    rest = f32(product & 0xfffu) * bitcast<f32>(((product >> 23u) - 23u) << 23u);
+    rest += 6.2445678e-4 * s_head + 2.8853901 * (s_rest + tail);
+    if (m < 0x1000000u) {
+      head = -head;
+      rest = -rest;
+    }
+  }
+  let size = b * (e + (head + rest));
+  if (!(abs(size) < 200.0)) { return select(0.0, 1.0 / bitcast<f32>(bits & 0u), size > 0.0); }
+  let b_head = head_of(b);
+  let b_rest = b - b_head;
+  let power = parts_of(b_head * e) + parts_of(b_rest * e) + parts_of(b_head * head) + parts_of(b_rest * head) +
+              parts_of(b * rest);
+  let whole = power.x + (power.y >> 28u);
+  let half = whole / 2;
+  let r = exp2(f32(power.y & 0xfffffff) * 3.7252903e-9) * bitcast<f32>(u32(half + 127) << 23u);
+  return r * bitcast<f32>(u32(whole - half + 127) << 23u);
+}
+
 // WGSL's pow is not defined for negative bases.
 fn f_pow(a: f32, b: f32) -> f32 {
   if (b == 0.0 || a == 1.0) { return 1.0; }
@@ -76,7 +124,7 @@ fn f_pow(a: f32, b: f32) -> f32 {
   let whole = b == floor(b);
   let odd = whole && abs(b) < 16777216.0 && abs(b) % 2.0 == 1.0;
   let zero = bitcast<f32>(bitcast<u32>(b) & 0u);  // 0 that the compiler does not know
-  if (a == 0.0) {
+  if (!bool_of(a)) {
     let positive = select(1.0 / zero, 0.0, b > 0.0);
     return select(positive, -positive, odd && bitcast<u32>(a) != 0u);
   }
@@ -89,7 +137,7 @@ fn f_pow(a: f32, b: f32) -> f32 {
     return select(select(0.0, 1.0 / zero, grows), 1.0, abs(a) == 1.0);
   }
   if (a < 0.0 && !whole) { return zero / zero; }
-  var r = pow(abs(a), b);
+  var r = positive_pow(abs(a), b);
   // Small whole exponents exactly as products: models square and cube.
   if (whole && abs(b) <= 16.0) {
     r = 1.0;

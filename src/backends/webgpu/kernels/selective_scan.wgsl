@@ -1,5 +1,7 @@
 // The recurrence S = exp(delta A) S + delta B x, y = C S along a sequence. LANES threads share a channel's state, each
 // with OWN entries in registers; a tile of STEPS time steps is computed before their parts of y are added up.
+// @include "scalar.wgsl"
+// @include "decay.wgsl"
 alias T = f32;             // @type f32 | f16
 alias TI = f32;            // of the state before
 alias TO = f32;            // of the state after
@@ -69,7 +71,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         for (var i = 0u; i < OWN; i++) {
           let j = own_lane + i * LANES;
           if (j < p.states) {
-            let s = exp(dt * rate[i]) * state[i] + dt * f32(gain[p.gain_base + token * p.states + j]) * u;
+            let decay = decay_of(dt * rate[i]);
+            let old = select(decay.factor * state[i], state[i] + decay.change * state[i], decay.small && !inf_of(state[i]));
+            let s = old + dt * f32(gain[p.gain_base + token * p.states + j]) * u;
             state[i] = s;
             sum += f32(readout[p.readout_base + token * p.states + j]) * s;
           }

@@ -29,6 +29,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read_write> parts: array<f32>;
 @group(0) @binding(6) var<uniform>             p: Params;
 
+// Hits behind so little do not show, and what becomes 0 cannot be divided by their factors again.
+const LEAST: f32 = 1.0e-30;
 var<workgroup> cells: array<f32, 3584>;   // 14 numbers of 256 pixels
 var<workgroup> rows: array<f32, 224>;     // sums of 16 of them
 var<workgroup> list: vec2<u32>;           // where the tile's begins and ends
@@ -100,6 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
         if (alpha == 1.0) { zeros += 1u; } else { left *= 1.0 - alpha; }
         steps += 1u;
         if (select(left, 0.0, zeros > 0u) < p.threshold || steps == p.max_steps) { break; }
+        if (left < LEAST) { break; }
       }
     }
     linear += select(left, 0.0, zeros > 0u) * background;

@@ -7,6 +7,9 @@ const LY: u32 = WG / LX;
 const ALONG: u32 = 1u;     // elements of a column in a load
 var<workgroup> cells: array<F, WG>;
 
+// A number for all the elements that are folded together, of a load of theirs.
+fn alike(v: F) -> F { return v; }
+
 fn fold_sum(v: F, thread: u32) -> F {
   workgroupBarrier();  // an earlier call's result is still being read
   cells[thread] = v;

@@ -1,6 +1,6 @@
 // W [K, N] with scales beside it: a thread decodes eight neighbours of one row.
 // @include "columns.wgsl"
-fn fill_w_tile(thread: u32, first_column: u32, first_k: u32) {
+fn fill_w_tile(thread: u32, first_column: u32, first_k: u32, w_byte: u32) {
   let row = thread >> 3u;
   let run = (thread & 7u) * 8u;
   let n = first_column + run;

@@ -1,4 +1,4 @@
-// Power of the bins, summed over segments: one thread per bin.
+// Power of the bins, summed over segments, parts of them by themselves: one thread per bin.
 struct Params {
   n: u32,          // bins of all spectra
   bins: u32,
@@ -17,9 +17,13 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   if (i >= p.n) { return; }
   let bin = i % p.bins;
   var sum = 0.0;
-  for (var s = 0u; s < p.segments; s++) {
-    let at = p.x_base + (i / p.bins * p.segments + s) * p.size * 2u + bin;
-    sum += x[at] * x[at] + x[at + p.size] * x[at + p.size];
+  for (var first = 0u; first < p.segments; first += 64u) {
+    var part = 0.0;
+    for (var s = first; s < min(first + 64u, p.segments); s++) {
+      let at = p.x_base + (i / p.bins * p.segments + s) * p.size * 2u + bin;
+      part += x[at] * x[at] + x[at + p.size] * x[at + p.size];
+    }
+    sum += part;
   }
   // The first bin and the one at half the rate have no mirror image.
   power[p.power_base + i] = select(sum * 2.0, sum, bin == 0u || bin * 2u == p.size);

@@ -14,7 +14,8 @@ namespace rlx::webgpu {
 
 namespace {
 
-constexpr int64_t kTileK = 16;  // of the matrix product
+constexpr int64_t kTileK = 16;     // of the matrix product
+constexpr int64_t kLongSum = 256;  // tiles of K; longer ones are summed in parts
 constexpr uint32_t kNoTap = 0xFFFFFFFF;
 constexpr uint32_t kFarAway = 0x20000000;  // outside of every input
 
@@ -283,7 +284,8 @@ void emit_gemm(LowerCall& call, const ConvProblem& c, const ConvOperands& o, con
                        {"TN", v.tn},
                        {"BLOCK", rows_in ? 1u : to_u32(block)},
                        {"CHECKED", c.inside && c.k() == k_padded ? 0u : 1u},
-                       {"PHASED", c.phases() > 1 ? 1u : 0u}});
+                       {"PHASED", c.phases() > 1 ? 1u : 0u},
+                       {"IN_PARTS", tiles_per_split > kLongSum ? 1u : 0u}});
   KernelKey key{.kernel = "conv_gemm",
                 .types = {{"T", w_type},
                           {"X", four(x_type, rows_in)},

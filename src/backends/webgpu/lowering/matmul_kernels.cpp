@@ -19,6 +19,7 @@ int64_t ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
 // ---- which kernel ----
 
 constexpr int64_t kMaxGemvRows = 8;
+constexpr int64_t kLongSum = 4096;  // numbers; longer ones are summed in parts
 // Workgroups that keep a large GPU busy; WebGPU does not tell how many units there are.
 constexpr int64_t kManyGroups = 256, kFewGroups = 96;
 
@@ -230,7 +231,7 @@ class Emitter {
     return {.kernel = std::string(variant_.name),
             .constants = tiling_.constants,
             .source = std::make_shared<std::string>(variant_.file.empty()
-                                                        ? matmul_tile_source(variant_)
+                                                        ? matmul_tile_source(variant_, params_.chunk > kLongSum)
                                                         : str("// @include \"", variant_.file, ".wgsl\"\n"))};
   }
 

@@ -50,8 +50,13 @@ constexpr char kComponents[] = "xyzw";
 
 class Writer {
  public:
-  explicit Writer(const MatmulVariant& v)
-      : v_(v), across_(v.tn / v.rn), down_(v.tm / v.rm), threads_(across_ * down_), quads_(v.tk / 4) {
+  Writer(const MatmulVariant& v, bool in_parts)
+      : v_(v),
+        in_parts_(in_parts),
+        across_(v.tn / v.rn),
+        down_(v.tm / v.rm),
+        threads_(across_ * down_),
+        quads_(v.tk / 4) {
     loads_a_ = v.tm * quads_ / threads_;
     loads_b_ = v.tk * (v.tn / 4) / threads_;
     RLX_ASSERT(across_ % 8 == 0 && down_ % 4 == 0 && v.rm % 4 == 0 && v.rn % 4 == 0);
@@ -66,7 +71,10 @@ class Writer {
         kMain);
     places();
     for (uint32_t i = 0; i < v_.rm; ++i)
-      for (uint32_t j = 0; j < v_.rn / 4; ++j) add("  var s", i, "_", j, " = vec4f();\n");
+      for (uint32_t j = 0; j < v_.rn / 4; ++j) {
+        add("  var s", i, "_", j, " = vec4f();\n");
+        if (in_parts_) add("  var t", i, "_", j, " = vec4f();\n");
+      }
     for (uint32_t u = 0; u < loads_a_; ++u) add("  var a", u, ": vec4f;\n");
     for (uint32_t u = 0; u < loads_b_; ++u) add("  var b", u, ": vec4f;\n");
     add("  var k0 = k_first;\n");
@@ -76,9 +84,15 @@ class Writer {
     add("  workgroupBarrier();\n  for (; k0 < k_end; k0 += TK) {\n    let next = k0 + TK;\n");
     load("next");
     for (uint32_t k = 0; k < v_.tk; ++k) multiply(k);
+    if (in_parts_) {
+      add("    if ((k0 - k_first) % ", kMatmulPart, "u == ", kMatmulPart - v_.tk, "u) {\n");
+      each_sum("      ", true);
+      add("    }\n");
+    }
     add("    workgroupBarrier();\n    if (next < k_end) {\n");
     store("      ");
     add("    }\n    workgroupBarrier();\n  }\n");
+    if (in_parts_) each_sum("  ", false);
     results();
     add("}\n");
     return std::move(text_);
@@ -141,6 +155,18 @@ class Writer {
     add("    }\n");
   }
 
+  // To the sums of whole parts goes the current one, which begins anew; at the end they go to it.
+  void each_sum(std::string_view indent, bool part_ends) {
+    for (uint32_t i = 0; i < v_.rm; ++i)
+      for (uint32_t j = 0; j < v_.rn / 4; ++j) {
+        const std::string s = str("s", i, "_", j), t = str("t", i, "_", j);
+        if (part_ends)
+          add(indent, t, " += ", s, ";\n", indent, s, " = vec4f();\n");
+        else
+          add(indent, s, " += ", t, ";\n");
+      }
+  }
+
   // A thread's rows are blocks of four that lie `down_` blocks apart; so are its columns.
   void results() {
     add("  let place = Place(at.first + ty * 4u, at.rows, at.result + part * p.part, col + tx * 4u, at.cols != 0u);\n");
@@ -154,6 +180,7 @@ class Writer {
   }
 
   const MatmulVariant& v_;
+  bool in_parts_;
   uint32_t across_, down_, threads_;  // threads of a workgroup
   uint32_t quads_;                    // vectors along k in a row of lhs
   uint32_t loads_a_ = 0, loads_b_ = 0;
@@ -162,6 +189,6 @@ class Writer {
 
 }  // namespace
 
-std::string matmul_tile_source(const MatmulVariant& variant) { return Writer(variant).text(); }
+std::string matmul_tile_source(const MatmulVariant& variant, bool in_parts) { return Writer(variant, in_parts).text(); }
 
 }  // namespace rlx::webgpu

@@ -47,8 +47,10 @@ MatmulChoice choose_matmul(const MatmulShape& shape);
 const MatmulVariant& choose_matmul_tile(const MatmulShape& shape);
 const MatmulVariant& matmul_gemv();
 
-// The text of the kernel of a row without a file.
-std::string matmul_tile_source(const MatmulVariant& variant);
+// The text of the kernel of a row without a file. `in_parts`: a sum is one of parts of so much of k each. What is added
+// to a long sum is rounded to its digits, and many like numbers all the same way.
+constexpr uint32_t kMatmulPart = 512;
+std::string matmul_tile_source(const MatmulVariant& variant, bool in_parts);
 
 // For tests and measurements: while it lives, products lowered by this thread use the variant of this name, whatever
 // their shape, and are split along k so many times (0: as the shape wants it).

@@ -72,7 +72,7 @@ bool emit_streamed(LowerCall& call, const NormRows& rows, Operand in, Operand ga
 bool emit_lagged(LowerCall& call, const NormRows& rows, Operand in, Operand gamma, Operand beta, bool has_beta,
                  Operand out, bool extent_safe, bool in_place) {
   namespace k = wgsl::norm_lagged;
-  constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 2;  // as the kernel has them
+  constexpr int64_t kThreads = 256, kKept = 8, kLine = 32, kNumbers = 3, kTileNumbers = 4;  // as the kernel has them
   constexpr int64_t kLeastBytes = int64_t{64} << 20;
   // Where the streamed form is faster: rows that mostly stay in registers and in a cache (docs/performance.md).
   const int64_t least_cols = rows.grouped() ? 65536 : has_beta ? 16384 : 28672;
@@ -284,7 +284,7 @@ Includes norm_includes(const LowerCall& call, const NormRows& rows, bool vector)
 Operand emit_norm_stats(LowerCall& call, Operand in, const NormRows& rows, const RowPlan& plan, bool vector,
                         bool extent_safe) {
   namespace k = wgsl::norm_stats;
-  const Operand stats = call.temporary(Storage::kC64, {plan.rows()});
+  const Operand stats = call.temporary(Storage::kF32, {plan.rows(), 4});
   call.emit({.kernel = {.kernel = "norm_stats",
                         .types = {{"V", load_type(call.element(in), vector)}},
                         .constants = joined(plan.constants(), {{"CENTRED", rows.centred ? 1u : 0u}}),

@@ -22,7 +22,7 @@ NormRows norm_rows(const LowerCall& call);
 bool norm_by_four(const LowerCall& call, const NormRows& rows, std::initializer_list<Operand> like_x,
                   std::initializer_list<Operand> like_gamma);
 
-// Mean and squared deviations of each chunk of the plan.
+// Mean, what it leaves, and squared deviations of each chunk of the plan.
 Operand emit_norm_stats(LowerCall& call, Operand in, const NormRows& rows, const RowPlan& plan, bool vector,
                         bool extent_safe);
 

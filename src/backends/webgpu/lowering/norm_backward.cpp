@@ -12,11 +12,11 @@ namespace rlx::webgpu {
 
 namespace {
 
-// Mean and 1 / sqrt(variance + eps) of each row.
+// Mean, what it leaves and 1 / sqrt(variance + eps) of each row.
 Operand emit_moments(LowerCall& call, Operand x, const NormRows& rows, const RowPlan& plan, bool vector) {
   namespace k = wgsl::norm_rows;
   const Operand stats = emit_norm_stats(call, x, rows, plan, vector, false);
-  const Operand moments = call.temporary(Storage::kC64, {rows.split.outer});
+  const Operand moments = call.temporary(Storage::kF32, {rows.split.outer, 4});
   RowPlan merge = plan;
   merge.kept = 0;
   merge.lanes = plan.chunks > 8 ? 32 : 1;
@@ -59,7 +59,7 @@ void emit_dx(LowerCall& call, const NormRows& rows, RowPlan plan, bool vector, O
 Operand emit_dx_of_rows(LowerCall& call, const NormRows& rows, const RowPlan& plan, bool vector, Operand x,
                         Operand gamma, Operand dy, Operand out) {
   const std::string_view element = call.element(x);
-  const Operand moments = call.temporary(Storage::kC64, {rows.split.outer});
+  const Operand moments = call.temporary(Storage::kF32, {rows.split.outer, 4});
   auto params = norm_params<wgsl::norm_backward_row::Params>(rows, plan);
   params.n = to_u32(rows.split.cols);
   params.eps = rows.eps;

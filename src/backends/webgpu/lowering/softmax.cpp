@@ -8,6 +8,7 @@
 #include "backends/webgpu/lowering/rows.h"
 #include "wgsl/cross_entropy.h"
 #include "wgsl/cross_entropy_backward.h"
+#include "wgsl/cross_entropy_stats.h"
 #include "wgsl/softmax.h"
 #include "wgsl/softmax_apply.h"
 #include "wgsl/softmax_columns_apply.h"
@@ -161,6 +162,22 @@ void lower_softmax(LowerCall& call) {
              .in_place = true});
 }
 
+// The same of the classes that are not the row's label.
+static Operand emit_other_stats(LowerCall& call, Operand in, Operand labels, const RowPlan& plan, bool vector,
+                                bool extent_safe) {
+  namespace k = wgsl::cross_entropy_stats;
+  const Operand stats = call.temporary(Storage::kC64, {plan.rows()});
+  call.emit({.kernel = {.kernel = "cross_entropy_stats",
+                        .types = {{"V", load_type(call.element(in), vector)}},
+                        .constants = plan.constants(),
+                        .includes = row_includes(call, vector)},
+             .operands = {in, labels, stats},
+             .params = {plan.params<k::Params>(), {&k::Params::rows}},
+             .grid = plan.grid(),
+             .extent_safe = extent_safe});
+  return LowerCall::reading(stats);
+}
+
 static void check_labels(LowerCall& call, int64_t classes) {
   check_indices(call, 1, IndexRange{0, classes}, [](int64_t value, int64_t, int64_t end) {
     return str("Label (", value, ") is out of range for the classes (", end, ").");
@@ -174,7 +191,7 @@ void lower_cross_entropy(LowerCall& call) {
   const Operand logits = call.read(0), labels = call.read(1), loss = call.write(0);
   const bool vector = loads_by_four(call, split, {logits});
   const RowPlan plan = plan_kept(split, vector);
-  const Operand stats = emit_stats(call, logits, plan, vector, true);
+  const Operand stats = emit_other_stats(call, logits, labels, plan, vector, true);
   call.emit(
       {.kernel = {.kernel = "cross_entropy", .types = {{"T", std::string(call.element(logits))}}},
        .operands = {logits, labels, stats, loss},
@@ -191,7 +208,7 @@ void lower_cross_entropy_backward(LowerCall& call) {
   const Operand logits = call.read(0), labels = call.read(1), d_loss = call.read(2), out = call.write(0);
   const bool vector = loads_by_four(call, split, {logits, out});
   RowPlan plan = plan_kept(split, vector);
-  const Operand stats = emit_stats(call, logits, plan, vector, false);
+  const Operand stats = emit_other_stats(call, logits, labels, plan, vector, false);
   plan.kept = 0;
   const std::string_view element = call.element(out);
   call.emit({.kernel = {.kernel = "cross_entropy_backward",
