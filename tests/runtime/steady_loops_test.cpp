@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/reference/evaluate.h"
+#include "rlx/custom_op.h"
 #include "support/allocations.h"
 #include "support/expect_error.h"
 #include "support/loop_graphs.h"
@@ -133,6 +134,33 @@ TEST(SteadyRun, NestedLoopsAllocateNothing) {
   const Tensor empty(DType::F16, {0, 3});
   expect_no_allocation(g, {count(0), rng.tensor({64}), empty}, {count(1), rng.tensor({64}), empty});
   expect_no_allocation(g, {count(1), rng.tensor({64}), empty}, {count(2), rng.tensor({64}), empty});
+}
+
+TEST(SteadyRun, SolversAllocateNothing) {
+  Graph g;
+  const Value a = g.input("a", {{3, 5, 5}, DType::F32}), b = g.input("b", {{3, 5}, DType::F32});
+  const Value one = ops::reshape(ops::narrow(a, {.axis = 0, .start = 1, .len = 1}), {.new_shape = {5, 5}});
+  g.output(ops::det(a), "det");
+  g.output(ops::batched_dense_solve(a, b), "x");
+  g.output(ops::dense_solve(one, one), "unit");
+  Rng rng(6);
+  expect_no_allocation(g, {rng.tensor({3, 5, 5}), rng.tensor({3, 5})}, {rng.tensor({3, 5, 5}), rng.tensor({3, 5})});
+}
+
+TEST(SteadyRun, CustomOpsAllocateNothing) {
+  register_custom_op({"test.a_name_that_is_long", 2, [](const InferCall& call, auto) { return Types{call.input(0)}; }});
+  const double a = 1, b = 2, c = 3;  // more than a function object has inside
+  register_custom_kernel("test.a_name_that_is_long", "reference", [a, b, c](const CustomCall& call) {
+    const auto x = call.inputs[0].values<const float>(), y = call.inputs[1].values<const float>();
+    for (size_t i = 0; i < x.size(); ++i)
+      call.outputs[0].values<float>()[i] =
+          static_cast<float>(a * static_cast<double>(x[i]) + b * static_cast<double>(y[i]) + c);
+  });
+  Graph g;
+  const Value x = g.input("x", kLoopRow), y = g.input("y", kLoopRow);
+  g.output(custom_op("test.a_name_that_is_long", {{x, x + y}}), "z");
+  Rng rng(6);
+  expect_no_allocation(g, {rng.tensor({64}), rng.tensor({64})}, {rng.tensor({64}), rng.tensor({64})});
 }
 
 TEST(SteadyRun, AnErrorInALoopLeavesTheExecutableUsable) {
