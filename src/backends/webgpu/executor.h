@@ -113,6 +113,7 @@ class WebGpuProgram : public DeviceProgram {
     const auto* d = std::get_if<Dispatch>(&step.work);
     return d != nullptr && program_.index_errors >= 0 && d->operands.back().value == program_.index_errors;
   }
+  void forget_weights();
   void forget_index_errors();
   void read_index_errors(Readback& readback);
   void throw_bad_index(const Readback& readback);

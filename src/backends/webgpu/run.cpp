@@ -28,6 +28,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
     if (is_traced_) end_trace(*trace);
   } catch (...) {
     has_failed_ = true;
+    if (!nested_) forget_weights();
     commands_.drop();
     readback_.unmap();
     throw;
@@ -265,14 +266,17 @@ void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
   }
 }
 
-// Of the program and of those in its loops. Weights that were not right may still not be: they are checked again.
+// Of the program and of those in its loops: what was to be computed of weights may not have been submitted, and weights
+// that were not right are checked again.
+void WebGpuProgram::forget_weights() {
+  static_done_.assign(static_done_.size(), false);
+  params_stale_ = true;
+  for (ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->forget_weights();
+}
+
 void WebGpuProgram::forget_index_errors() {
-  if (const int32_t v = program_.index_errors; v >= 0) {
-    uploads_.write(v, value(v).constant);
-    for (size_t s = 0; s < static_ready_.size(); ++s)
-      if (notes_bad_indices(*static_ready_[s].step)) static_done_[s] = false;
-    params_stale_ = true;
-  }
+  if (const int32_t v = program_.index_errors; v >= 0) uploads_.write(v, value(v).constant);
   for (ReadyLoop& loop : loops_)
     for (const auto& region : loop.regions) region->forget_index_errors();
 }
