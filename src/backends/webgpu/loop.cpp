@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/webgpu/executor.h"
+#include "core/convert.h"
 
 namespace rlx::webgpu {
 
@@ -32,8 +33,10 @@ void WebGpuProgram::give(int32_t from, WebGpuProgram& region, size_t input, int6
   region.inputs_[input].fed = true;
 }
 
-bool WebGpuProgram::is_true(int32_t v) {
-  return (is_on_host(v) ? host_tensor(v) : read_value(v)).at(0) != 0;  // NaN counts as true
+bool WebGpuProgram::is_true(int32_t v, Tensor& read) {
+  if (!is_on_host(v)) read_value(v, read);
+  const std::span<const std::byte> bytes = is_on_host(v) ? host_bytes(v) : read.bytes();
+  return load_fn(value(v).type.dtype)(bytes.data(), 0) != 0;  // NaN counts as true
 }
 
 void WebGpuProgram::run_loop(ReadyLoop& ready) {
@@ -46,7 +49,7 @@ void WebGpuProgram::run_loop(ReadyLoop& ready) {
 
 void WebGpuProgram::run_if(ReadyLoop& ready) {
   const Loop& loop = *ready.loop;
-  WebGpuProgram& branch = *ready.regions[is_true(loop.inputs[0]) ? 0 : 1];
+  WebGpuProgram& branch = *ready.regions[is_true(loop.inputs[0], ready.predicate) ? 0 : 1];
   for (size_t i = 1; i < loop.inputs.size(); ++i) give(loop.inputs[i], branch, i - 1, -1);
   branch.run(inner_trace_, &ready.nothing);
   for (size_t r = 0; r < loop.outputs.size(); ++r)

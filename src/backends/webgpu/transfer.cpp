@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "core/aligned.h"
@@ -19,20 +18,13 @@ constexpr uint64_t kTinyBytes = 16, kTinyBuffer = 256;
 
 constexpr int64_t kLargestWholeF32 = int64_t{1} << 24;
 
-// The nearest numbers of 32 bits.
-Tensor saturated(const Tensor& tensor) {
-  Tensor out = tensor.clone();
-  for (int64_t& x : out.mutable_values<int64_t>()) x = std::clamp<int64_t>(x, INT32_MIN, INT32_MAX);
-  return out;
-}
-
 // 64-bit integers live in 32 bits on the device, all of them in f32 if the options want it so.
-void check_range(const ProgramValue& to, const Tensor& tensor) {
+void check_range(const ProgramValue& to, const std::byte* bytes, int64_t n) {
   const DType dtype = to.type.dtype;
   if (is_int(dtype) && to.storage == Storage::kF32) {
     const LoadIntFn load = load_int_fn(dtype);
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-      const int64_t x = load(tensor.bytes().data(), i);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t x = load(bytes, i);
       const bool exact = is_signed(dtype) ? x >= -kLargestWholeF32 && x <= kLargestWholeF32
                                           : static_cast<uint64_t>(x) <= static_cast<uint64_t>(kLargestWholeF32);
       if (!exact)
@@ -43,8 +35,8 @@ void check_range(const ProgramValue& to, const Tensor& tensor) {
   }
   if (dtype != DType::I64 && dtype != DType::U64) return;
   const LoadIntFn load = load_int_fn(dtype);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const int64_t x = load(tensor.bytes().data(), i);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t x = load(bytes, i);
     const bool fits = is_signed(dtype) ? x >= INT32_MIN && x <= INT32_MAX : static_cast<uint64_t>(x) <= UINT32_MAX;
     if (!fits)
       fail(ErrorKind::kUnsupported,
@@ -84,14 +76,20 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
   if (stored != to.type.dtype || size % 4 != 0) {
     staged_.resize(round_up(static_cast<uint64_t>(n) * size_of(stored), 4));
     if (stored != to.type.dtype) {
-      std::optional<Tensor> copy;
-      if (to.bounds_loops && to.storage == Storage::kI32)
-        copy = saturated(tensor);
-      else if (!is_aligned(tensor))
-        copy = tensor.clone();
-      const Tensor& source = copy ? *copy : tensor;  // a copy of a Tensor allocates, even where it shares the bytes
-      check_range(to, source);
-      convert_elements(to.type.dtype, source.bytes().data(), stored, staged_.data(), n);
+      if (!is_aligned(tensor)) {
+        aligned_.assign(bytes, bytes + size);
+        bytes = aligned_.data();
+      }
+      if (to.bounds_loops && to.storage == Storage::kI32) {
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t x = reinterpret_cast<const int64_t*>(bytes)[i];
+          reinterpret_cast<int32_t*>(staged_.data())[i] =
+              static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX));
+        }
+      } else {
+        check_range(to, bytes, n);
+        convert_elements(to.type.dtype, bytes, stored, staged_.data(), n);
+      }
     } else {
       std::memcpy(staged_.data(), bytes, size);
     }
@@ -110,7 +108,8 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
     unsubmitted_ = 0;
   }
   stats_.bytes_up += static_cast<int64_t>(size);
-  if (staged_.capacity() > kWriteBytes) staged_ = {};  // of a weight: not needed again
+  for (std::vector<std::byte>* kept : {&staged_, &aligned_})
+    if (kept->capacity() > kWriteBytes) *kept = {};  // of a weight: not needed again
   if (device_.has_error()) device_.check(str("writing ", to.label));
 }
 

@@ -26,7 +26,7 @@ class Uploads {
   const Program& program_;
   const Memory& memory_;
   DeviceStats& stats_;
-  std::vector<std::byte> staged_;
+  std::vector<std::byte> staged_, aligned_;
   uint64_t unsubmitted_ = 0;  // bytes that the library holds for us until the next submission
 };
 
