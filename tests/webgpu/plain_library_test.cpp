@@ -71,6 +71,18 @@ TEST_F(PlainLibrary, RunsBesideAnother) {
   }
 }
 
+// A GPU without a device is none for auto, which asks before it compiles.
+TEST_F(PlainLibrary, AnAdapterMayGiveNoDevice) {
+  Maker m;
+  m.out(ops::tanh(m.in({3})));
+  CompileOptions options = webgpu_options();
+  options.webgpu.library = RLX_DEVICELESS_WEBGPU;
+  const std::string why = "gives no device: Another process has it.";
+  EXPECT_ERROR(compile(m.g, options), kUnavailable, why);
+  options.device = "auto";
+  EXPECT_EQ(compile(m.g, options).device(), "cpu");
+}
+
 TEST_F(PlainLibrary, AFullMemoryIsAnErrorAndLeavesTheDeviceAsItWas) {
   Maker m;
   const Value x = m.in({300, 300});
