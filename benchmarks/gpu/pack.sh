@@ -11,6 +11,7 @@ out=build/gpu
 rm -rf "$out"
 mkdir -p "$out"
 if [[ -d $build/tests ]]; then
+  ctest --test-dir "$build" -R '^tiny_models$' --output-on-failure >&2  # they are read by decoder_tests
   programs=(bin/gpu_large tests/ops/op_tests tests/webgpu/webgpu_tests tests/models/decoder_tests)
 else
   programs=(bin/rlx bin/gpu_bench bin/gpu_large)
@@ -23,9 +24,12 @@ for program in "${programs[@]/#/$build/}"; do
 done
 cp -L .venv/lib/python3*/site-packages/wgpu/resources/libwgpu_native-release.so "$out/"
 cp -L /usr/lib/x86_64-linux-gnu/libvulkan.so.1 "$out/"
-# What tests look for in the checkout and the build folder they were made in: test.sh puts it there.
-echo "$PWD" >"$out/checkout"
-tar -czf "$out/built.tar.gz" --ignore-failed-read "$build"/tests/webgpu/lib*_webgpu.so "$build/tests/models/tiny" 2>/dev/null || true
+if [[ -d $build/tests ]]; then
+  # Test programs are large, and look for files in the checkout and the build folder they were made in: test.sh unpacks all of it.
+  echo "$PWD" >"$out/checkout"
+  tar -czf "$out/built.tar.gz" "${programs[@]/#*\//$out/}" "$build"/tests/webgpu/lib*_webgpu.so "$build/tests/models/tiny"
+  rm "${programs[@]/#*\//$out/}"
+fi
 cat >"$out/nvidia_icd.json" <<'JSON'
 {"file_format_version": "1.0.1", "ICD": {"library_path": "libEGL_nvidia.so.0", "api_version": "1.4.312"}}
 JSON

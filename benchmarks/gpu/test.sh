@@ -25,7 +25,7 @@ for program in webgpu_tests decoder_tests op_tests; do
     cat "$logs/$program.$i"
   done
   cat "$logs/$program".* | awk -v program="$program" -v seconds=$((SECONDS - seconds)) '
-    /^\[  PASSED  \]/ {passed += $4} /^\[  SKIPPED \] [0-9]+ test/ {skipped += $4} /^\[  FAILED  \] [0-9]+ test/ {failed += $4}
+    /^\[  PASSED  \]/ {passed += $4} /^\[  SKIPPED \] [0-9]+ test/ {skipped += $4} /^\[  FAILED  \] .* ms\)$/ {++failed}
     END {printf "%s: %d passed, %d failed, %d skipped (%d s)\n", program, passed, failed, skipped, seconds}'
 done
 if [[ -x build/gpu/gpu_large && $# == 0 ]]; then

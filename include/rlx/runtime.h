@@ -48,7 +48,8 @@ struct DebugOptions {
 struct WebGpuOptions {
   // A WebGPU library's file; empty: what RLX_WEBGPU_LIBRARY says, or else wgpu-native, where rlx finds it.
   std::string library;
-  // An index of Executable's device list, or a part of a name; empty: RLX_WEBGPU_ADAPTER's, or else the fastest.
+  // An index of devices()'s list, a part of a name, or a type (software, say); empty: RLX_WEBGPU_ADAPTER's, or else the
+  // fastest.
   std::string adapter;
 #ifdef NDEBUG
   bool bounds_checks = false;  // WGSL checks every access of a kernel to a buffer

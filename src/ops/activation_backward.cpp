@@ -73,11 +73,11 @@ class Derivative {
   }
 
   Value gelu_approx_form() const {
-    const double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
+    const double c = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // gelu_approx(x) = x sigmoid(c (x + ...))
     const Value x = near_zero(), square = x * x;
-    const Value t = tanh(number(c) * (x + number(0.044715) * square * x));
-    const Value inner = number(c) * (number(1) + number(3 * 0.044715) * square);
-    return number(0.5) * (number(1) + t) + number(0.5) * x * one_minus_square(t) * inner;
+    const Value u = number(c) * (x + number(0.044715) * square * x);
+    const Value slope = number(c) * (number(1) + number(3 * 0.044715) * square);
+    return sigmoid(u) * (number(1) + x * sigmoid(-u) * slope);
   }
 
   Value x_;

@@ -202,11 +202,15 @@ Values decompose_custom_fn(const DecomposeCall& call) {
 
 }  // namespace
 
+int64_t checkpoint_step(int64_t length, int64_t checkpoints, int64_t k) {
+  const int64_t rows = checkpoints > 0 && checkpoints < length ? checkpoints : length;
+  return ((k + 1) * length + rows - 1) / rows - 1;  // ceil((k+1)·length/K) − 1
+}
+
 std::vector<int64_t> checkpoint_steps(int64_t length, int64_t checkpoints) {
   std::vector<int64_t> steps;
-  const int64_t rows = checkpoints > 0 && checkpoints < length ? checkpoints : length;
-  for (int64_t k = 0; k < rows; ++k)
-    steps.push_back(((k + 1) * length + rows - 1) / rows - 1);  // ceil((k+1)·length/K) − 1
+  for (int64_t k = 0; length > 0 && checkpoint_step(length, checkpoints, k) < length; ++k)
+    steps.push_back(checkpoint_step(length, checkpoints, k));
   return steps;
 }
 

@@ -1,16 +1,19 @@
-// The built-in custom ops (spec 10, 4.20): which they are, and their attribute bytes, little-endian.
+// The built-in custom ops (spec 10, 4.20): which they are, and their attribute bytes, little-endian; the kernels of
+// all.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <span>
 
+#include "rlx/custom_op.h"
 #include "rlx/error.h"
 
 namespace rlx {
 
-struct CustomOp;
 bool is_built_in(const CustomOp& op);  // false where somebody has registered another of its name
+// find_custom_kernel() without a copy, which may allocate; null when there is none.
+std::shared_ptr<const CustomKernel> shared_custom_kernel(std::string_view op, std::string_view backend);
 
 inline uint32_t custom_u32(std::span<const uint8_t> bytes, size_t index) {
   const uint8_t* p = bytes.data() + 4 * index;

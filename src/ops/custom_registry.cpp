@@ -75,7 +75,8 @@ constexpr BuiltIn kBuiltIns[] = {
 struct Registry {
   std::shared_mutex mutex;
   std::map<std::string, std::shared_ptr<const CustomOp>, std::less<>> ops;
-  std::map<std::pair<std::string, std::string>, CustomKernel> kernels;  // (op, backend)
+  using Kernels = std::map<std::string, std::shared_ptr<const CustomKernel>, std::less<>>;  // by backend
+  std::map<std::string, Kernels, std::less<>> kernels;                                      // by op
 
   Registry() {
     for (const BuiltIn& b : kBuiltIns)
@@ -119,14 +120,22 @@ bool is_built_in(const CustomOp& op) {
 
 void register_custom_kernel(std::string_view op, std::string_view backend, CustomKernel kernel) {
   require(kernel != nullptr, "The kernel of custom op '", op, "' for backend '", backend, "' is empty.");
+  auto shared = std::make_shared<const CustomKernel>(std::move(kernel));
   const std::unique_lock lock(registry().mutex);
-  registry().kernels.insert_or_assign({std::string(op), std::string(backend)}, std::move(kernel));
+  registry().kernels[std::string(op)].insert_or_assign(std::string(backend), std::move(shared));
 }
 
 CustomKernel find_custom_kernel(std::string_view op, std::string_view backend) {
+  const auto kernel = shared_custom_kernel(op, backend);
+  return kernel ? *kernel : nullptr;
+}
+
+std::shared_ptr<const CustomKernel> shared_custom_kernel(std::string_view op, std::string_view backend) {
   const std::shared_lock lock(registry().mutex);
-  const auto it = registry().kernels.find({std::string(op), std::string(backend)});
-  return it == registry().kernels.end() ? nullptr : it->second;
+  const auto kernels = registry().kernels.find(op);
+  if (kernels == registry().kernels.end()) return nullptr;
+  const auto it = kernels->second.find(backend);
+  return it == kernels->second.end() ? nullptr : it->second;
 }
 
 }  // namespace rlx

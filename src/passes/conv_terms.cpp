@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rlx/ops/reshape.h"
+#include "passes/match.h"
 
 namespace rlx::passes {
 
@@ -24,13 +24,6 @@ Value as_vector(const Value& v, PerChannel kind) {
     for (const Dim& d : v.shape())
       if (!d.is(1)) size = d;
   return reshaped(v, {size});
-}
-
-Value reshaped(const Value& v, const std::vector<Dim>& shape) {
-  if (v.shape() == Shape(shape)) return v;
-  const Node& node = v.graph().node_of(v.id());
-  if (node.op == &ops::reshape) return reshaped(v.graph().value(node.inputs[0]), shape);
-  return ops::reshape(v, {.new_shape = shape});
 }
 
 }  // namespace rlx::passes

@@ -11,7 +11,5 @@ PerChannel per_channel(const TensorType& t, const TensorType& y);
 
 // The numbers as [C], or as [1] where it is one.
 Value as_vector(const Value& v, PerChannel kind);
-// The value in another shape; no reshape of a reshape.
-Value reshaped(const Value& v, const std::vector<Dim>& shape);
 
 }  // namespace rlx::passes

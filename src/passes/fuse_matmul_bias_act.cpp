@@ -8,7 +8,6 @@
 #include "rlx/ops/expand.h"
 #include "rlx/ops/fused_matmul.h"
 #include "rlx/ops/matmul.h"
-#include "rlx/ops/reshape.h"
 
 namespace rlx::passes {
 
@@ -99,8 +98,7 @@ class Fuser {
     const Value x = rw_.in(match.matmul->inputs[0]), w = rw_.in(match.matmul->inputs[1]);
     const Dim columns = w.shape()[1];
     Value bias = rw_.in(match.bias);
-    if (bias.shape().rank() != 1)
-      bias = ops::reshape(bias, {.new_shape = {bias.shape().rank() == 0 ? Dim(1) : last_dim(bias.type())}});
+    bias = reshaped(bias, {bias.shape().rank() == 0 ? Dim(1) : last_dim(bias.type())});
     if (bias.shape()[0] != columns) bias = ops::expand(bias, {.target_shape = {columns}});
     return Values{ops::fused_matmul_bias_act(x, w, bias, {.activation = kind})};
   }

@@ -8,7 +8,6 @@
 #include "rlx/ops/binary.h"
 #include "rlx/ops/fused_residual_norm.h"
 #include "rlx/ops/norm.h"
-#include "rlx/ops/reshape.h"
 
 namespace rlx::passes {
 
@@ -134,8 +133,7 @@ class Fuser {
   Value build(const Match& match) {
     Values operands;
     for (const ValueId id : match.operands) operands.push_back(rw_.in(id));
-    for (Value& full : std::span(operands).first(2))
-      if (full.shape() != match.shape) full = ops::reshape(full, {.new_shape = match.shape.dims()});
+    for (Value& full : std::span(operands).first(2)) full = reshaped(full, match.shape.dims());
     return rw_.out().add(*match.op, operands, match.attrs);
   }
 

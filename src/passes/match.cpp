@@ -43,6 +43,13 @@ std::optional<Linear> as_linear(const Rewriter& rw, const Node& node) {
                 node.attrs.as<ops::FusedMatmulBiasActAttrs>().activation};
 }
 
+Value reshaped(const Value& v, const std::vector<Dim>& shape) {
+  if (v.shape() == Shape(shape)) return v;
+  const Node& node = v.graph().node_of(v.id());
+  if (node.op == &ops::reshape) return reshaped(v.graph().value(node.inputs[0]), shape);
+  return ops::reshape(v, {.new_shape = shape});
+}
+
 std::optional<LastSlice> as_last_slice(const Node& node) {
   if (node.op != &ops::narrow) return std::nullopt;
   const auto& attrs = node.attrs.as<ops::NarrowAttrs>();

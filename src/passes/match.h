@@ -41,6 +41,9 @@ struct Linear {
 };
 std::optional<Linear> as_linear(const Rewriter& rw, const Node& node);
 
+// The value in another shape; no reshape of a reshape, which a second run of the passes would find.
+Value reshaped(const Value& v, const std::vector<Dim>& shape);
+
 // A narrow of the last axis by numbers, not symbols.
 struct LastSlice {
   int64_t start = 0, len = 0;

@@ -45,7 +45,12 @@ static const Backend& best_backend(const WebGpuOptions& options) {
   for (const Backend& b : backends()) {
     auto why_not = b.unavailable(options);
     if (why_not) level = LogLevel::kWarning;  // something is missing that one may want to install
-    if (!why_not && b.not_by_default) why_not = b.not_by_default(options);
+    if (!why_not && b.not_by_default) try {
+        why_not = b.not_by_default(options);
+      } catch (const Error& e) {
+        why_not = e.message();
+        level = LogLevel::kWarning;
+      }
     if (why_not) {
       why += str(why.empty() ? "" : " ", "Device '", b.name, "' is not used: ", *why_not);
       continue;

@@ -125,9 +125,9 @@ USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh"
 
 
 def recurrent(name, op, direction="forward", bias=True, lengths=None, states=False, peephole=False, symbolic=False,
-              **attrs):
+              steps=5, **attrs):
     d, g, h = (2 if direction == "bidirectional" else 1), GATES[op], 6
-    inputs = [f32(5, 3, 4), f32(d, g * h, 4, scale=0.5), f32(d, g * h, h, scale=0.5),
+    inputs = [f32(steps, 3, 4), f32(d, g * h, 4, scale=0.5), f32(d, g * h, h, scale=0.5),
               f32(d, 2 * g * h, scale=0.5) if bias else None, lengths, f32(d, 3, h) if states else None]
     if op == "LSTM":
         inputs += [f32(d, 3, h) if states else None, f32(d, 3 * h) if peephole else None]
@@ -149,6 +149,7 @@ for op in GATES:
     recurrent("symbolic_clip", op, "bidirectional", states=True, symbolic=True, clip=0.4)
     recurrent("symbolic_lengths", op, "reverse", symbolic=True, lengths=i32(5, 2, 3))
     recurrent("full_lengths", op, lengths=i32(5, 5, 5))
+    recurrent("no_steps", op, "bidirectional", symbolic=True, steps=0, lengths=i32(0, 0, 0))
     twice = USUAL[op] * 2
     recurrent("relu", op, "bidirectional", activations=["Relu"] * len(twice))
     for function, alpha, beta in (("Affine", 0.7, 0.1), ("LeakyRelu", 0.2, None), ("ThresholdedRelu", 0.3, None),

@@ -84,6 +84,11 @@ def add_tensor_ops(c):
     c.add("global lp", "GlobalLpPool", [image], p=3)
     c.add("one hot", "OneHot", [np.array([1, -1, 9]), np.array([5]), np.array([2., 7.], F)], axis=0)
     c.add("reverse", "ReverseSequence", [c.normal(4, 3, 2), np.array([1, 4, 2])], time_axis=0, batch_axis=1)
+    for op in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"):
+        for dtype in (np.int32, I):  # the peer cuts exponentials to integers too, ONNX's definition has doubles
+            c.add(f"{op} of {dtype.__name__}", op, [np.array([[1, 2, 3], [4, 0, 6], [7, 7, 7], [0, 100, 9]], dtype)], opset=13,
+                  axes=[1], keepdims=0)
+    c.add("log sum exp of uint32", "ReduceLogSumExp", [np.array([5, 4, 4, 4, 4, 4], np.uint32)], opset=18)  # 6.04
     c.add("non zero", "NonZero", [np.array([[True, False], [True, True]])])
     c.add("eye", "EyeLike", [x], k=1, dtype=TensorProto.INT64)
     c.add("compress", "Compress", [x, np.array([False, True, True])], axis=1)

@@ -47,7 +47,9 @@ def norm_of_groups(m):
     c, dtype = m.shape_of(x)[1], m.dtype(x)
     groups = m.one_of(*[g for g in range(1, c + 1) if c % g == 0])
     size = c if m.opset >= 21 else groups
-    m.apply("GroupNormalization", [x, m.operand((size,), dtype), m.operand((size,), dtype)], num_groups=groups, epsilon=1e-2)
+    # No inputs where sizes change: the peer, which runs ONNX's definition, would broadcast weights of one element.
+    weights = [m.constant(m.numbers((size,), dtype)) if m.dynamic else m.operand((size,), dtype) for _ in range(2)]
+    m.apply("GroupNormalization", [x, *weights], num_groups=groups, epsilon=1e-2)
 
 
 @op

@@ -51,8 +51,10 @@ static void add_unusual(Builder& b, int64_t queries) {
     b.add({q, k, k, Tensor::from_doubles(DType::F32, {1, keys}, mask)}, with(M::kBias));
     b.add({q, k, k, Tensor::from_doubles(DType::F32, {1, keys}, mask)}, with(M::kCustom));
   }
-  // Scores of very different size: weights of 0.
-  b.add({b.random({1, 1, queries, width}, -90, 90), k, k}, attrs);
+  // Scores of very different size: weights of 0, of keys that are seen all the same.
+  const Tensor large = b.random({1, 1, queries, width}, -90, 90);
+  b.add({large, k, k}, attrs);
+  b.add({large, k, spoiled(keys, {3, 250}, NAN)}, attrs);
 }
 
 OP_CASES(attention) {

@@ -178,6 +178,25 @@ TEST_F(DefectsOnWebGpu, K07ActivationsOfTheLargestNumbers) {
                          .tolerance = {.rel = 1e-5, .abs = 1e-6}});
 }
 
+// 1 + erf and 1 + tanh cancel where they are small, and a fused result may be no larger than that.
+TEST_F(DefectsOnWebGpu, K07ActivationsOfNegativeNumbersKeepTheirDigits) {
+  std::vector<float> values;
+  for (float v = -9; v < -1.5f; v += 0.03125f) values.push_back(v);
+  for (float v = 1e-6f; v < 12; v *= 1.5f) values.insert(values.end(), {v, -v * 0.05f});
+  const auto n = static_cast<int64_t>(values.size());
+  Maker m;
+  const Value x = m.in({n}), dy = m.in({n});
+  using enum ops::ActivationKind;
+  for (const auto kind : {kSigmoid, kTanh, kGelu, kGeluApprox, kSilu}) {
+    m.out(ops::activation_op(kind)(x));
+    m.out(ops::activation_backward(x, dy, {.kind = kind}));
+  }
+  m.out(ops::erf(x));
+  const NamedTensors given = {{m.name(x), Tensor::f32({n}, values)},
+                              {m.name(dy), Tensor::f32({n}, std::vector<float>(values.size(), 1.0f))}};
+  expect_as_oracle(m.g, {.given = given, .tolerance = {.rel = 2e-5, .abs = 1e-37}, .runs = 1});
+}
+
 // Beyond 2^16 three products do not keep all bits of an argument's multiple of pi / 2.
 TEST_F(DefectsOnWebGpu, K07SinesOfLargeArguments) {
   std::vector<float> values = {6.5e4f, 6.6e4f,        1e5f,  1.1e5f, 1e6f,   12345678,

@@ -26,10 +26,12 @@ TEST(Adapter, IsThereUnlessTheEnvironmentSaysNot) {
 }
 
 // A number that is no index is a part of a name as a whole word alone.
-TEST(Adapter, IsChosenByIndexOrByAPartOfItsName) {
+TEST(Adapter, IsChosenByIndexPartOfItsNameOrType) {
   std::vector<webgpu::AdapterFacts> list(2);
   list[0].name = "NVIDIA GeForce RTX 4090";
   list[1].name = "llvmpipe (LLVM 15.0.6, 256 bits)";
+  list[0].type = "discrete";
+  list[1].type = "software";
   const auto chosen = [&](const std::string& wanted) { return webgpu::choose_adapter(list, wanted); };
   EXPECT_EQ(chosen(""), 0u);
   EXPECT_EQ(chosen("1"), 1u);
@@ -38,7 +40,9 @@ TEST(Adapter, IsChosenByIndexOrByAPartOfItsName) {
   EXPECT_EQ(chosen("256"), 1u);
   EXPECT_EQ(chosen("15.0"), 1u);
   EXPECT_EQ(chosen("RTX 40"), 0u);
-  for (const std::string none : {"2", "15", "90", "409", "0000015", "99999999999999999999"})
+  EXPECT_EQ(chosen("software"), 1u);
+  EXPECT_EQ(chosen("discrete"), 0u);
+  for (const std::string none : {"2", "15", "90", "409", "0000015", "99999999999999999999", "integrated"})
     EXPECT_ERROR(chosen(none), kUnavailable,
                  str("There is no WebGPU adapter '", none,
                      "'; there are: 0 'NVIDIA GeForce RTX 4090', 1 'llvmpipe (LLVM 15.0.6, 256 bits)'."));

@@ -31,6 +31,23 @@ TEST_F(ErrorsOnWebGpu, ALostDeviceIsAnErrorAndANewOneIsMade) {
   EXPECT_EQ(again.run(inputs).at("y"), Tensor::f32({3}, {1, 4, 9}));
 }
 
+// Programs for other sizes would take over its weights and states.
+TEST_F(ErrorsOnWebGpu, ALostDeviceIsAnErrorAtNewSizesToo) {
+  Graph g;
+  const Value x = g.input("x", {{Dim::symbol(symbols::kBatch), 3}, DType::F32}), w = g.param("w", {{3}, DType::F32});
+  g.output(x * w, "y");
+  const auto row = [](int64_t rows) { return NamedTensors{{"x", Tensor(DType::F32, {rows, 3})}}; };
+  CompileOptions options = webgpu_options();
+  options.kept_programs = 2;
+  Executable exe = compile(g, options);
+  exe.set_param("w", Tensor(DType::F32, {3}));
+  for (const int64_t rows : {1, 2}) EXPECT_NO_THROW(exe.run(row(rows)));
+  webgpu::Device::open(options.webgpu)->destroy();
+  for (const int64_t rows : {3, 2, 1, 4}) EXPECT_ERROR(exe.run(row(rows)), kUnavailable, "The GPU device is lost");
+  Executable again = exe.clone();
+  EXPECT_NO_THROW(again.run(row(3)));
+}
+
 // A step on the host takes the device away, when what is before it has run and what is behind it has not.
 TEST_F(ErrorsOnWebGpu, ADeviceThatIsLostInARunIsAnErrorWithTheStep) {
   register_custom_op({"test.lose_device", 1,
@@ -109,6 +126,35 @@ TEST_F(ErrorsOnWebGpu, ValuesThatDoNotFitABufferOrABinding) {
     EXPECT_EQ(exe.stats().device.dispatches, 1);
     options.webgpu.no_host_steps = true;
     EXPECT_ERROR(compile(g, options), kUnsupported, "No kernel of the GPU runs");
+  }
+}
+
+// What the types of a node do not tell: bytes that kernels read as words, what a kernel keeps beside its operands, a
+// small part of a value that no buffer holds.
+TEST_F(ErrorsOnWebGpu, WhatKernelsSeeOfSmallValuesMayBeTooLarge) {
+  Graph bytes, sums, part;
+  const Value x = bytes.input("x", {{3, 200}, DType::U8}), y = bytes.input("y", {{3, 1}, DType::U8});
+  bytes.output(ops::bit_xor(ops::bit_and(x, y), x), "y");
+  const Value at = sums.input("x", {{150}, DType::I32});
+  sums.output(ops::scatter_add(sums.input("y", {{150, 1}, DType::F32}), at, {.rows = 150}), "y");
+  const Value all = ops::det(part.input("x", {{600, 2, 2}, DType::F32})), some = part.input("y", {{2}, DType::F32});
+  part.output(ops::tanh(ops::narrow(all, {.axis = 0, .start = 300, .len = 2})) + some, "y");
+  Rng rng(1);
+  for (const Graph* g : {&bytes, &sums, &part}) {
+    SCOPED_TRACE(print(*g));
+    NamedTensors inputs;
+    for (const Port& p : compile(*g, {.device = "reference"}).inputs()) {
+      const std::vector<int64_t> sizes = p.type.shape.sizes();
+      inputs[p.name] = is_float(p.type.dtype) ? rng.tensor(sizes) : rng.integers(sizes, 0, 100, p.type.dtype);
+    }
+    const Tensor expected = compile(*g, {.device = "reference"}).run(inputs).at("y");
+    for (const int64_t limit : {1024, 65536}) {
+      CompileOptions options = webgpu_options(true);
+      options.webgpu.max_binding_bytes = options.webgpu.max_buffer_bytes = limit;
+      Executable exe = compile(*g, options);
+      EXPECT_TRUE(near(exe.run(inputs).at("y"), expected, kTranscendental)) << limit;
+      EXPECT_EQ(exe.stats().device.host_steps > (g == &part ? 1 : 0), limit == 1024) << limit;
+    }
   }
 }
 

@@ -71,6 +71,18 @@ TEST_F(PlainLibrary, RunsBesideAnother) {
   }
 }
 
+// A GPU without a device is none for auto, which asks before it compiles.
+TEST_F(PlainLibrary, AnAdapterMayGiveNoDevice) {
+  Maker m;
+  m.out(ops::tanh(m.in({3})));
+  CompileOptions options = webgpu_options();
+  options.webgpu.library = RLX_DEVICELESS_WEBGPU;
+  const std::string why = "gives no device: Another process has it.";
+  EXPECT_ERROR(compile(m.g, options), kUnavailable, why);
+  options.device = "auto";
+  EXPECT_EQ(compile(m.g, options).device(), "cpu");
+}
+
 TEST_F(PlainLibrary, AFullMemoryIsAnErrorAndLeavesTheDeviceAsItWas) {
   Maker m;
   const Value x = m.in({300, 300});
@@ -129,6 +141,29 @@ TEST_F(PlainLibrary, AFullMemoryInARunIsAnErrorOfThatRun) {
   EXPECT_EQ(exe.run(in, {.outputs = {"y1"}}).at("y1"), Tensor(DType::F32, {3}));
   set_faults({});
   EXPECT_EQ(exe.run(in).at("y0"), Tensor(DType::F32, {60000}));
+}
+
+// Outputs that fit a buffer each, and not all in one.
+TEST_F(PlainLibrary, OutputsComeBackThroughSeveralBuffersWhereOneIsTooSmall) {
+  Maker m;
+  for (const int64_t n : {12000, 9000, 4, 7000, 12000}) m.out(ops::neg(m.in({n})));
+  CompileOptions options = plain();
+  options.webgpu.max_buffer_bytes = options.webgpu.max_binding_bytes = 50000;
+  Executable exe = compile(m.g, options);
+  Rng rng(1);
+  NamedTensors in;
+  for (const Port& p : exe.inputs()) in[p.name] = rng.tensor(p.type.shape.sizes());
+  set_faults({.full_from_bytes = 50001});
+  for (int run = 0; run < 2; ++run) {
+    const int64_t submits = exe.stats().device.submits;
+    const NamedTensors out = exe.run(in);
+    EXPECT_EQ(exe.stats().device.submits - submits, 1);
+    for (size_t i = 0; i < out.size(); ++i)
+      for (int64_t e = 0; e < out.at(str("y", i)).num_elements(); ++e)
+        ASSERT_EQ(out.at(str("y", i)).at(e), -in.at(str("x", i)).at(e)) << "output " << i << ", element " << e;
+  }
+  EXPECT_EQ(exe.run(in, {.outputs = {"y2"}}).at("y2").at(3), -in.at("x2").at(3));
+  EXPECT_EQ(exe.run(in).at("y4").at(11999), -in.at("x4").at(11999));
 }
 
 TEST_F(PlainLibrary, AnInvalidDispatchIsAnErrorWithItsOpAndStep) {

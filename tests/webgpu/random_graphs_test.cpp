@@ -45,37 +45,24 @@ void check_nodes(const Graph& graph, const Kept& kept) {
   }
 }
 
-struct Counts {
-  int compared = 0, refused = 0;
-};
-
 // Where a value starts decides between kernels that sum in another order.
 constexpr Tolerance kOtherKernel = {.rel = 1e-4, .of_max = 1e-4};
 
 // `limited`: what the planned run may use.
-void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limited, Counts& counts) {
+void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limited) {
   const RandomGraph r = random_graph(rng, kind);
   const Backend& backend = choose_backend(webgpu_options());
   const Graph optimized = optimize_for(backend, r.graph, webgpu_options()).graph;
   CompileOptions no_passes = webgpu_options(true);
   no_passes.webgpu.min_loop_work = limited.webgpu.min_loop_work;
   for (const passes::Pass& p : passes::pipeline()) no_passes.skip_passes.emplace_back(p.name);
-  Executable all = compile(keep_all(optimized), no_passes);
-  std::optional<Executable> planned;
-  try {
-    planned = compile(r.graph, limited);
-  } catch (const Error& e) {  // an operand that no binding holds, or no buffer
-    EXPECT_TRUE(e.kind() == ErrorKind::kUnsupported || e.kind() == ErrorKind::kMemory) << e.what();
-    EXPECT_TRUE(limited.webgpu.max_binding_bytes > 0) << e.what();
-    ++counts.refused;
-    return;
-  }
-  for (Executable* exe : {&all, &*planned}) set_params(*exe, r.params);
+  Executable all = compile(keep_all(optimized), no_passes), planned = compile(r.graph, limited);
+  for (Executable* exe : {&all, &planned}) set_params(*exe, r.params);
   for (int run = 0; run < 3; ++run) {
     std::vector<Tensor> inputs;
     for (const Tensor& t : r.inputs) inputs.push_back(run == 0 ? t : rng.tensor(t.sizes()));
     NamedTensors given;
-    const std::vector<Port> ports = planned->inputs();
+    const std::vector<Port> ports = planned.inputs();
     for (size_t i = 0; i < ports.size(); ++i)
       for (const Port& p : all.inputs())  // a pass may have dropped it
         if (p.name == ports[i].name) given[p.name] = inputs[i];
@@ -84,18 +71,17 @@ void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limit
     for (const Node& node : optimized.nodes())
       for (const Result& result : node.results) kept[result.id] = values.at(str("v", result.id));
     check_nodes(optimized, kept);
-    const std::span<const Tensor> actual = planned->run_slots(inputs);
+    const std::span<const Tensor> actual = planned.run_slots(inputs);
     for (size_t i = 0; i < actual.size(); ++i)
       EXPECT_TRUE(near(actual[i], kept.at(optimized.outputs()[i].value), kOtherKernel))
           << "run " << run << ", output " << i << "\n"
           << print(r.graph);
     for (const StateUpdate& u : optimized.updates())
-      EXPECT_TRUE(near(planned->read_state(optimized.node_of(u.state).attrs.as<ops::LeafAttrs>().name),
-                       kept.at(u.value), kOtherKernel))
+      EXPECT_TRUE(near(planned.read_state(optimized.node_of(u.state).attrs.as<ops::LeafAttrs>().name), kept.at(u.value),
+                       kOtherKernel))
           << "run " << run << "\n"
           << print(r.graph);
   }
-  ++counts.compared;
 }
 
 }  // namespace
@@ -103,22 +89,18 @@ void check(Rng& rng, const RandomGraphOptions& kind, const CompileOptions& limit
 using RandomGraphsOnWebGpu = WebGpu;
 
 TEST_F(RandomGraphsOnWebGpu, EveryNodeIsCloseToTheOracle) {
-  Counts counts;
-  for_random(25, [&](Rng& rng) { check(rng, {}, webgpu_options(true), counts); });
-  EXPECT_EQ(counts.refused, 0);
+  for_random(25, [](Rng& rng) { check(rng, {}, webgpu_options(true)); });
 }
 
+// What no binding or buffer holds, the host computes.
 TEST_F(RandomGraphsOnWebGpu, AnyBufferAndBindingSizeGivesTheSame) {
-  Counts counts;
-  const auto enough = [&] { return counts.compared > 15; };
-  for_random(30, enough, [&](Rng& rng) {
+  for_random(25, [](Rng& rng) {
     CompileOptions limited = webgpu_options(rng.chance(0.5));
     if (rng.chance(0.5)) limited.webgpu.min_loop_work = 0;
     limited.webgpu.max_binding_bytes = rng.integer(1, 8) * 1024;
     limited.webgpu.max_buffer_bytes = limited.webgpu.max_binding_bytes * rng.integer(1, 4);
-    check(rng, {}, limited, counts);
+    check(rng, {}, limited);
   });
-  EXPECT_TRUE(enough()) << counts.compared;
 }
 
 }  // namespace rlx::test

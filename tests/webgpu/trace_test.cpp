@@ -45,4 +45,53 @@ TEST_F(TracesOnWebGpu, HaveAnEntryPerStep) {
   }
 }
 
+// Behind the loop's entry, and within its time.
+TEST_F(TracesOnWebGpu, HaveTheStepsOfLoops) {
+  const TensorType row{{64}, DType::F32}, number{{}, DType::I32};
+  auto cond = std::make_shared<Graph>("cond"), body = std::make_shared<Graph>("body");
+  cond->input("x", row);
+  cond->output(ops::lt(cond->input("i", number), cond->constant(Tensor::i32({}, {3}))), "go");
+  body->output(ops::softmax(body->input("x", row)), "x");
+  body->output(body->input("i", number) + body->constant(Tensor::i32({}, {1})), "i");
+  Graph g;
+  const Value x = g.input("x", row), i = g.input("i", number);
+  g.output(ops::tanh(ops::while_(Values{ops::exp(x), i}, {.cond = cond, .body = body})), "y");
+  CompileOptions options = webgpu_options();
+  options.webgpu.min_loop_work = 0;
+  options.skip_passes = {"lower_control_flow"};
+  Executable exe = compile(g, options);
+  const NamedTensors in = {{"x", Rng(1).tensor({64})}, {"i", Tensor::i32({}, {0})}};
+  std::vector<StepTrace> trace;
+  const Tensor y = exe.run(in, {.trace = &trace}).at("y");
+  std::string names;
+  for (const StepTrace& t : trace) names += t.step.op + " ";
+  const std::string once = "lt softmax add ";
+  EXPECT_EQ(names, "exp while " + once + once + once + "lt tanh ");
+  for (size_t s = 2; s < trace.size() - 1; ++s) {
+    EXPECT_GE(trace[s].begin_ns, trace[1].begin_ns) << s;
+    EXPECT_LE(trace[s].end_ns, trace[1].end_ns) << s;
+    EXPECT_GT(trace[s].bytes, 0) << s;
+  }
+  const int64_t submits = exe.stats().device.submits;
+  EXPECT_EQ(exe.run(in).at("y"), y);
+  EXPECT_EQ(exe.stats().device.submits - submits, 4 + 1);
+}
+
+// More timestamps than the bytes that the next run reads back: it leaves them alone (the asan preset sees it).
+TEST_F(TracesOnWebGpu, LeaveNothingForRunsWithoutOne) {
+  Graph g;
+  Value y = g.input("x", {{4}, DType::F32});
+  for (int i = 0; i < 40; ++i) y = ops::softmax(y);
+  g.output(y, "y");
+  CompileOptions options = webgpu_options();
+  options.webgpu.check_indices = false;
+  Executable exe = compile(g, options);
+  const NamedTensors in = {{"x", Tensor::f32({4}, {1, 2, 3, 4})}};
+  std::vector<StepTrace> trace;
+  const Tensor traced = exe.run(in, {.trace = &trace}).at("y");
+  EXPECT_EQ(trace.size(), 40u);
+  EXPECT_EQ(exe.run(in).at("y"), traced);
+  EXPECT_EQ(trace.size(), 40u);
+}
+
 }  // namespace rlx::test

@@ -326,8 +326,8 @@ void add_check(CLI::App& app, Work& work) {
   add_target_options(*sub, args->target);
   sub->get_option("--device")
       ->description(
-          "the only device to check: webgpu, webgpu:ADAPTER (index or part of its name), cpu or reference; by default "
-          "all");
+          "the only device to check: webgpu, webgpu:ADAPTER (index, part of its name or type), cpu or reference; by "
+          "default all");
   sub->add_flag("--json", args->json, "write JSON, every node of every way; an infinite difference is null");
   sub->footer(
       "Each available device (or the one that --device or RLX_DEVICE names) runs the model with every value kept, as\n"

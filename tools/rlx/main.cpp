@@ -85,7 +85,7 @@ int run_tool(int argc, char** argv) {
       "source) and, as 0 or 1, RLX_NO_REUSE, RLX_NO_IN_PLACE, RLX_VERIFY_PLAN and RLX_POISON change how models are\n"
       "compiled; RLX_VERBOSE=1, RLX_FUSION_REPORT=1, RLX_DISPATCH_REPORT=1 and RLX_IR_DUMP=DIR show how.\n"
       "RLX_TRACE_PERFETTO=FILE records every run; RLX_WGPU_NAN_TRACE=1 and RLX_WGPU_DUMP_NODES=1 show values, on any\n"
-      "device. RLX_WEBGPU_LIBRARY=FILE and RLX_WEBGPU_ADAPTER (index or part of a name) choose the GPU;\n"
+      "device. RLX_WEBGPU_LIBRARY=FILE and RLX_WEBGPU_ADAPTER (index, part of a name, type) choose the GPU;\n"
       "RLX_WGPU_SCHEDULE=1, RLX_WGPU_NO_HOST_STEPS=1, RLX_WGPU_BOUNDS_CHECKS=1 and more, in rlx/runtime.h, are its "
       "own.\n"
       "\n"

@@ -53,9 +53,8 @@ CompileOptions options_of(const TargetArgs& args) {
 
 void add_target_options(CLI::App& app, TargetArgs& args) {
   add_value(app, "--device", args.device, "NAME",
-            "where to run: auto (the default: a GPU, or else the cpu), webgpu, webgpu:ADAPTER (index or part of its "
-            "name), cpu or "
-            "reference; see 'rlx devices'");
+            "where to run: auto (the default: a GPU, or else the cpu), webgpu, webgpu:ADAPTER (index, part of its "
+            "name, or its type, such as software), cpu or reference; see 'rlx devices'");
   app.add_option("--threads", args.threads, "threads of the cpu device; by default one per core")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");

@@ -69,5 +69,7 @@ extern const Op<CustomFnAttrs> custom_fn;
 
 // The steps after which a scan of `length` steps keeps its carry when `checkpoints` rows are asked for (spec 10, Q40).
 std::vector<int64_t> checkpoint_steps(int64_t length, int64_t checkpoints);
+// The k-th of them; of a k beyond the last one a number that is no step. `length` is not 0.
+int64_t checkpoint_step(int64_t length, int64_t checkpoints, int64_t k);
 
 }  // namespace rlx::ops

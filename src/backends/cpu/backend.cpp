@@ -21,12 +21,11 @@ Backend backend() {
       .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = claims,
       .reduces_any_axes = true,
-      .compile =
-          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const CompileOptions& options,
-             const DeviceProgram* sibling) {
-            const host::KernelTable tables[] = {{"cpu", kernel_table()}, {"reference", reference::kernel_table()}};
-            return host::make_program(symbolic, manifest, binding, tables, options, sibling);
-          },
+      .compile = [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+                    const CompileOptions& options, const DeviceProgram* sibling) -> std::unique_ptr<DeviceProgram> {
+        const host::KernelTable tables[] = {{"cpu", kernel_table()}, {"reference", reference::kernel_table()}};
+        return host::make_program(symbolic, manifest, binding, tables, options, sibling);
+      },
   };
 }
 

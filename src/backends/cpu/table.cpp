@@ -1,6 +1,7 @@
 #include "backends/cpu/table.h"
 
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/reference/kernels/kernels.h"
 #include "rlx/ops.h"
 
 namespace rlx::cpu {
@@ -42,7 +43,7 @@ static const host::KernelRow kTable[] = {
     elementwise_row<ops::cosh>(),
     {&ops::cumsum, cumsum, cumsum_supports, "chains", cumsum_scratch},
     {&ops::cumsum_backward, cumsum_backward, cumsum_supports, "chains", cumsum_scratch},
-    {&ops::custom, custom, custom_supports, "registered"},
+    {&ops::custom, custom, custom_supports, "registered", reference::custom_scratch},
     {&ops::dequant_gather, dequant_gather},
     {&ops::dequant_grouped_matmul, dequant_grouped_matmul_packed, dequant_grouped_packed_supports, "byte_dot", dequant_grouped_packed_scratch, &kDequantGroupedPacking},
     {&ops::dequant_grouped_matmul, dequant_grouped_matmul, dequant_grouped_supports, "rows", dequant_grouped_scratch},

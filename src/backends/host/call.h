@@ -94,19 +94,31 @@ class ParamSource {
   virtual const Tensor* find_param(std::string_view name) const = 0;  // null: not set
 };
 
+// A region of a control-flow step: a graph that can be run again and again.
+class Region {
+ public:
+  virtual ~Region() = default;
+  // Input `index` is read where these bytes lie; null where it is empty.
+  virtual void set_input(size_t index, const std::byte* bytes) = 0;
+  // Bytes of the region's own for input `index`, which is read there from now on. They are the same at every call.
+  virtual std::span<std::byte> own_input(size_t index) = 0;
+  virtual void run() = 0;
+  // Valid until the next run, in no input's bytes.
+  virtual const Tensor& output(size_t index) const = 0;
+};
+
 // The regions of a control-flow step, compiled as programs of their own.
 class BodyRunner {
  public:
   virtual ~BodyRunner() = default;
-  // `body` is one of the step's attributes. The outputs are copies.
-  virtual std::vector<Tensor> run(const Graph& body, std::span<const Tensor> inputs) const = 0;
+  virtual Region& region(const Graph& body) = 0;  // one of the step's attributes
 };
 
-// What a kernel may use besides its operands. The oracle's need none of it.
+// What a kernel may use besides its operands. The oracle's use no threads.
 struct Resources {
   ThreadPool* pool = nullptr;
-  std::byte* scratch = nullptr;        // as many bytes as the kernel's row asked for, aligned to 64
-  const BodyRunner* bodies = nullptr;  // null: regions are run by the plain evaluator
+  std::byte* scratch = nullptr;  // as many bytes as the kernel's row asked for, aligned to 64
+  BodyRunner* bodies = nullptr;  // null: regions are run by the plain evaluator
 };
 
 class Call {
@@ -156,7 +168,7 @@ class Call {
     return *resources_.pool;
   }
   std::byte* scratch() const { return resources_.scratch; }
-  const BodyRunner* bodies() const { return resources_.bodies; }
+  BodyRunner* bodies() const { return resources_.bodies; }
   template <class T>
   T* scratch_as() const {
     return reinterpret_cast<T*>(resources_.scratch);

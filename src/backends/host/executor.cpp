@@ -48,46 +48,65 @@ struct Gathered {
   std::vector<std::byte> bytes;
 };
 
+class CompiledRegion : public Region {
+ public:
+  CompiledRegion(const Graph& body, std::span<const KernelTable> tables, const CompileOptions& options)
+      : graph(&body),
+        alignment_(options.arena_alignment),
+        manifest_(manifest_of(body)),
+        program_(make_program(body, manifest_, {}, tables, options)),
+        own_(manifest_.inputs.size()) {}
+
+  void set_param(const std::string& name, const Tensor& value) {
+    for (size_t i = 0; i < manifest_.params.size(); ++i)
+      if (manifest_.params[i].name == name) program_->set_param(i, value);
+  }
+
+  void set_input(size_t index, const std::byte* bytes) override { program_->lend_input(index, bytes); }
+  std::span<std::byte> own_input(size_t index) override {
+    const int64_t size = manifest_.inputs[index].type.size_bytes();
+    AlignedBytes& own = own_[index];
+    if (own.data() == nullptr) own = AlignedBytes(size, alignment_);
+    program_->lend_input(index, own.data());
+    return {own.data(), static_cast<size_t>(size)};
+  }
+  void run() override { program_->run(); }
+  const Tensor& output(size_t index) const override { return program_->output(index); }
+
+  const Graph* graph;
+
+ private:
+  int64_t alignment_;
+  Manifest manifest_;
+  std::unique_ptr<InnerProgram> program_;
+  std::vector<AlignedBytes> own_;  // by input: made when a kernel asks for them
+};
+
 // The compiled regions of one step.
 class StepBodies : public BodyRunner {
  public:
   StepBodies(const ProgramStep& step, std::span<const KernelTable> tables, const CompileOptions& options) {
-    for (const GraphPtr& body : step.attrs.graphs()) {
-      if (!body || find(*body)) continue;
-      Manifest manifest = manifest_of(*body);
-      auto program = make_program(*body, manifest, {}, tables, options);
-      bodies_.push_back({body.get(), std::move(manifest), std::move(program)});
-    }
+    for (const GraphPtr& body : step.attrs.graphs())
+      if (body && find(*body) == nullptr) regions_.push_back(std::make_unique<CompiledRegion>(*body, tables, options));
   }
 
   void set_param(const std::string& name, const Tensor& value) {
-    for (const Body& b : bodies_)
-      for (size_t i = 0; i < b.manifest.params.size(); ++i)
-        if (b.manifest.params[i].name == name) b.program->set_param(i, value);
+    for (const auto& r : regions_) r->set_param(name, value);
   }
 
-  std::vector<Tensor> run(const Graph& body, std::span<const Tensor> inputs) const override {
-    const Body* b = find(body);
-    RLX_ASSERT(b != nullptr);
-    for (size_t i = 0; i < inputs.size(); ++i) b->program->set_input(i, inputs[i]);
-    b->program->run();
-    std::vector<Tensor> outputs;  // copies: the next iteration reads them while it writes these very bytes
-    for (size_t i = 0; i < b->manifest.outputs.size(); ++i) outputs.push_back(b->program->output(i).clone());
-    return outputs;
+  Region& region(const Graph& body) override {
+    CompiledRegion* found = find(body);
+    RLX_ASSERT(found != nullptr);
+    return *found;
   }
 
  private:
-  struct Body {
-    const Graph* graph;
-    Manifest manifest;
-    std::unique_ptr<DeviceProgram> program;
-  };
-  const Body* find(const Graph& graph) const {
-    for (const Body& b : bodies_)
-      if (b.graph == &graph) return &b;
+  CompiledRegion* find(const Graph& graph) const {
+    for (const auto& r : regions_)
+      if (r->graph == &graph) return r.get();
     return nullptr;
   }
-  std::vector<Body> bodies_;
+  std::vector<std::unique_ptr<CompiledRegion>> regions_;
 };
 
 // A step ready to run: everything a Call needs, made once.
@@ -98,7 +117,7 @@ struct ReadyStep {
   std::vector<std::vector<int64_t>> sizes;  // what the views' sizes point at
   std::vector<Gathered> gathered_inputs, gathered_outputs;
   std::byte* scratch = nullptr;
-  const BodyRunner* bodies = nullptr;
+  BodyRunner* bodies = nullptr;
 };
 
 std::string from_text(const std::string& origin) { return origin.empty() ? "" : str(", from '", origin, "'"); }
@@ -121,7 +140,7 @@ struct EndCopy {
   std::vector<int64_t> rows_in_use;  // of a fed input under an active extent: its sizes; empty: all
 };
 
-class HostProgram : public DeviceProgram, public ParamSource {
+class HostProgram : public InnerProgram, public ParamSource {
  public:
   HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options,
               const HostProgram* sibling)
@@ -135,6 +154,7 @@ class HostProgram : public DeviceProgram, public ParamSource {
         static_done_(program_.static_steps.size(), false),
         param_changed_(program_.manifest.params.size(), true),
         inputs_(program_.manifest.inputs.size()),
+        lent_(program_.manifest.inputs.size(), nullptr),
         params_(program_.manifest.params.size()),
         fed_(program_.manifest.inputs.size(), nullptr),
         outputs_(program_.outputs.size()) {
@@ -167,11 +187,16 @@ class HostProgram : public DeviceProgram, public ParamSource {
       if (bodies) bodies->set_param(program_.manifest.params[index].name, params_[index]);
   }
   void set_input(size_t index, const Tensor& value) override {
+    lend_input(index, nullptr);
     if (is_aligned(value)) {
       replace(inputs_[index], value);  // a copy of the tensor, even one that shares its bytes, would allocate
     } else {
       replace(inputs_[index], value.clone());
     }
+  }
+  void lend_input(size_t index, const std::byte* bytes) override {
+    pointers_stale_ |= lent_[index] != bytes;
+    lent_[index] = bytes;
   }
 
   void set_feed(size_t output, size_t input) override {
@@ -314,6 +339,8 @@ class HostProgram : public DeviceProgram, public ParamSource {
       case plan::Region::kExternal: break;
     }
     const ProgramValue& value = program_.values[static_cast<size_t>(root.value)];
+    if (value.source == Source::kInput && lent_[static_cast<size_t>(value.index)] != nullptr)
+      return const_cast<std::byte*>(lent_[static_cast<size_t>(value.index)]) + root.offset_bytes;
     if (value.source == Source::kStatic) {
       const auto& bytes = statics_[static_cast<size_t>(root.value)];
       return bytes == nullptr ? nullptr : bytes->data() + root.offset_bytes;
@@ -609,8 +636,10 @@ class HostProgram : public DeviceProgram, public ParamSource {
       const ProgramValue& value = program_.values[static_cast<size_t>(v)];
       const auto& sizes = full_sizes_[static_cast<size_t>(v)];
       const auto bytes = static_cast<size_t>(value.type.size_bytes());
-      if (bytes > 0 && outputs_[i].bytes().data() == pointer(v)) continue;
-      outputs_[i] = Tensor::borrow(value.type.dtype, sizes, {bytes == 0 ? nullptr : pointer(v), bytes});
+      const std::byte* data = bytes == 0 ? nullptr : pointer(v);
+      if (outputs_[i].bytes().data() == data && outputs_[i].sizes() == sizes && outputs_[i].dtype() == value.type.dtype)
+        continue;
+      outputs_[i] = Tensor::borrow(value.type.dtype, sizes, {data, bytes});
     }
     pointers_stale_ = false;
   }
@@ -726,7 +755,9 @@ class HostProgram : public DeviceProgram, public ParamSource {
   std::vector<bool> param_changed_;
   bool statics_computed_ = false, statics_stale_ = true;
   std::shared_ptr<std::vector<Tensor>> unused_states_;
-  std::vector<Tensor> inputs_, params_;
+  std::vector<Tensor> inputs_;
+  std::vector<const std::byte*> lent_;  // by input: where it is read; null: in inputs_
+  std::vector<Tensor> params_;
   std::vector<const std::byte*> fed_;  // by input: the buffer a feed writes
   std::vector<Tensor> outputs_;
   std::vector<size_t> copied_outputs_;  // a state's old value, or an input: their bytes change when the run ends
@@ -743,9 +774,9 @@ class HostProgram : public DeviceProgram, public ParamSource {
 
 }  // namespace
 
-std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            std::span<const KernelTable> tables, const CompileOptions& options,
-                                            const DeviceProgram* sibling) {
+std::unique_ptr<InnerProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+                                           std::span<const KernelTable> tables, const CompileOptions& options,
+                                           const DeviceProgram* sibling) {
   const int threads = shared_pool(options.threads)->threads();
   return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), tables, options,
                                        dynamic_cast<const HostProgram*>(sibling));

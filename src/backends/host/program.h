@@ -65,9 +65,17 @@ struct Program {
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
               std::span<const KernelTable> tables, int threads);
 
-std::unique_ptr<DeviceProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            std::span<const KernelTable> tables, const CompileOptions& options,
-                                            const DeviceProgram* sibling = nullptr);
+// A program of the host, which may be part of another one: a region of control flow, a step between those of a GPU.
+class InnerProgram : public DeviceProgram {
+ public:
+  // The input is read where these bytes lie, until it is set again. They are aligned for its dtype; null where it is
+  // empty.
+  virtual void lend_input(size_t index, const std::byte* bytes) = 0;
+};
+
+std::unique_ptr<InnerProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+                                           std::span<const KernelTable> tables, const CompileOptions& options,
+                                           const DeviceProgram* sibling = nullptr);
 
 // The row that runs a node, and whose it is; a null row when no table has one.
 struct KernelChoice {

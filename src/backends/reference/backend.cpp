@@ -11,14 +11,13 @@ Backend backend() {
       .description = "the oracle: plain loops in double, every op, one thread",
       .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = nullptr,
-      .compile =
-          [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const CompileOptions& options,
-             const DeviceProgram* sibling) {
-            const host::KernelTable tables[] = {{"reference", kernel_table()}};
-            CompileOptions alone = options;
-            alone.threads = 1;  // no kernel here uses another: none is started
-            return host::make_program(symbolic, manifest, binding, tables, alone, sibling);
-          },
+      .compile = [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
+                    const CompileOptions& options, const DeviceProgram* sibling) -> std::unique_ptr<DeviceProgram> {
+        const host::KernelTable tables[] = {{"reference", kernel_table()}};
+        CompileOptions alone = options;
+        alone.threads = 1;  // no kernel here uses another: none is started
+        return host::make_program(symbolic, manifest, binding, tables, alone, sibling);
+      },
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "backends/host/aligned_bytes.h"
 #include "backends/reference/table.h"
 #include "core/aligned.h"
 #include "rlx/ops/leaves.h"
@@ -42,6 +43,14 @@ class GivenParams : public host::ParamSource {
   const NamedTensors& params_;
 };
 
+int64_t scratch_bytes(const host::KernelRow& row, const Node& node, std::span<const Tensor> inputs) {
+  if (row.scratch == nullptr) return 0;
+  std::vector<TensorType> in, out;
+  for (const Tensor& t : inputs) in.push_back(t.type());
+  for (const Result& r : node.results) out.push_back(r.type);
+  return row.scratch({node.attrs, in, out}, 1);
+}
+
 void run_node(const Node& node, std::span<const Tensor> inputs, const host::ParamSource& params,
               std::vector<Tensor>& outputs) {
   bool all_empty = true;
@@ -50,13 +59,14 @@ void run_node(const Node& node, std::span<const Tensor> inputs, const host::Para
     all_empty &= outputs.back().num_elements() == 0;
   }
   if (all_empty) return;
-  const host::Kernel kernel = find_kernel(*node.op);
-  if (kernel == nullptr)
+  const host::KernelRow* row = find_row(*node.op);
+  if (row == nullptr)
     fail(ErrorKind::kUnsupported, str("The reference backend has no kernel for op '", node.op->name, "'."));
   std::vector<host::View> in, out;
   for (const Tensor& t : inputs) in.push_back(view_of(t));
   for (const Tensor& t : outputs) out.push_back(view_of(t));
-  kernel(host::Call(node.attrs, in, out, params));
+  const host::AlignedBytes scratch(scratch_bytes(*row, node, inputs), 64);
+  row->kernel(host::Call(node.attrs, in, out, params, {.scratch = scratch.data()}));
 }
 
 }  // namespace

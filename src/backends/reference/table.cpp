@@ -24,7 +24,7 @@ static const host::KernelRow kTable[] = {
     {&ops::attention, attention},
     {&ops::attention_backward, attention_backward},
     {&ops::axial_rope2d, axial_rope2d},
-    {&ops::batched_dense_solve, batched_dense_solve},
+    {&ops::batched_dense_solve, batched_dense_solve, nullptr, {}, dense_solve_scratch},
     {&ops::bit_and, bit_and},
     {&ops::bit_not, bit_not},
     {&ops::bit_or, bit_or},
@@ -48,17 +48,17 @@ static const host::KernelRow kTable[] = {
     {&ops::cumprod, cumprod},
     {&ops::cumsum, cumsum},
     {&ops::cumsum_backward, cumsum_backward},
-    {&ops::custom, custom},
+    {&ops::custom, custom, nullptr, {}, custom_scratch},
     {&ops::decode_float, decode_float},
     {&ops::deform_conv, deform_conv},
-    {&ops::dense_solve, dense_solve},
+    {&ops::dense_solve, dense_solve, nullptr, {}, dense_solve_scratch},
     {&ops::dequant_gather, dequant_gather},
     {&ops::dequant_grouped_matmul, dequant_grouped_matmul},
     {&ops::dequant_matmul, dequant_matmul},
     {&ops::dequant_moe_weights, dequant_moe_weights},
     {&ops::dequantize, dequantize},
     {&ops::dequantize_linear, dequantize_linear},
-    {&ops::det, det},
+    {&ops::det, det, nullptr, {}, det_scratch},
     {&ops::div, div},
     {&ops::encode_float, encode_float},
     {&ops::eq, eq},
@@ -177,11 +177,16 @@ static const host::KernelRow kTable[] = {
 
 std::span<const host::KernelRow> kernel_table() { return kTable; }
 
-host::Kernel find_kernel(const OpDef& op) {
+const host::KernelRow* find_row(const OpDef& op) {
   const auto it =
       std::lower_bound(std::begin(kTable), std::end(kTable), op.name,
                        [](const host::KernelRow& row, std::string_view name) { return row.op->name < name; });
-  return it != std::end(kTable) && it->op == &op ? it->kernel : nullptr;
+  return it != std::end(kTable) && it->op == &op ? it : nullptr;
+}
+
+host::Kernel find_kernel(const OpDef& op) {
+  const host::KernelRow* row = find_row(op);
+  return row ? row->kernel : nullptr;
 }
 
 }  // namespace rlx::reference

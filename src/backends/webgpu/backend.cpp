@@ -16,12 +16,14 @@ std::optional<std::string> unavailable(const WebGpuOptions& options) {
   }
 }
 
-// A software adapter is slower than the cpu device, so that nobody gets it without asking.
+// A software adapter is slower than the cpu device, so that nobody gets it without asking. Throws where another one
+// gives no device.
 std::optional<std::string> not_by_default(const WebGpuOptions& options) {
   const std::vector<AdapterFacts> list = adapters(options);
   const AdapterFacts& chosen = list[choose_adapter(list, options.adapter)];
-  if (!chosen.software) return std::nullopt;
-  return str("Its adapter '", chosen.name, "' is a software one.");
+  if (chosen.software) return str("Its adapter '", chosen.name, "' is a software one.");
+  Device::open(options);
+  return std::nullopt;
 }
 
 bool claims(const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,

@@ -219,7 +219,7 @@ size_t choose_adapter(const std::vector<AdapterFacts>& list, const std::string& 
   if (error == std::errc() && end == wanted.data() + wanted.size() && index < list.size()) return index;
   std::string known;
   for (size_t i = 0; i < list.size(); ++i) {
-    if (is_part_of(list[i].name, wanted)) return i;
+    if (is_part_of(list[i].name, wanted) || lower_case(wanted) == list[i].type) return i;
     known += str(known.empty() ? "" : ", ", i, " '", list[i].name, "'");
   }
   fail(ErrorKind::kUnavailable, str("There is no WebGPU adapter '", wanted, "'; there are: ", known, "."));

@@ -52,7 +52,8 @@ struct AdapterFacts {
 // Every adapter of the library, best first: discrete, integrated, other, software. Throws when there is no library.
 std::vector<AdapterFacts> adapters(const WebGpuOptions& options);
 
-// Which of them an option means: an index, a part of a name (a number: a whole word of it), or, if empty, the first.
+// Which of them an option means: an index, a part of a name (a number: a whole word of it), a type, or, if empty, the
+// first.
 // Throws when there is none.
 size_t choose_adapter(const std::vector<AdapterFacts>& list, const std::string& wanted);
 

@@ -28,7 +28,7 @@ WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, co
       commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
       nested_(parent != nullptr),
       uploads_(*device_, program_, memory_, stats_),
-      readback_(*device_, program_, memory_, stats_),
+      readback_(*device_, program_, memory_, stats_, limits_.max_buffer_bytes),
       inputs_(program_.manifest.inputs.size()),
       params_(program_.manifest.params.size()),
       param_changed_(program_.manifest.params.size(), true),
@@ -122,8 +122,11 @@ std::string WebGpuProgram::schedule_text() const {
 WebGpuProgram::ReadyStep WebGpuProgram::ready(Step& step) {
   ReadyStep r{.step = &step};
   if (const auto* d = std::get_if<Dispatch>(&step.work)) r.dispatch = static_cast<int64_t>(dispatches_.add(step, *d));
-  if (const auto* h = std::get_if<HostCall>(&step.work); h != nullptr && options_.webgpu.no_host_steps)
-    refuse_host_step(step, *h);
+  if (auto* h = std::get_if<HostCall>(&step.work)) {
+    if (options_.webgpu.no_host_steps) refuse_host_step(step, *h);
+    r.host = static_cast<int64_t>(host_calls_.size());
+    host_calls_.push_back({h, std::vector<int64_t>(h->inputs.size()), std::vector<Tensor>(h->inputs.size())});
+  }
   if (const auto* loop = std::get_if<Loop>(&step.work)) {
     r.loop = static_cast<int64_t>(loops_.size());
     loops_.push_back({.loop = loop});
@@ -134,6 +137,10 @@ WebGpuProgram::ReadyStep WebGpuProgram::ready(Step& step) {
           std::make_unique<WebGpuProgram>(std::move(*region), device_, options_, &commands_));
     }
     loops_.back().nothing.assign(outputs, false);
+    if (loop->kind == Loop::Kind::kIf) {
+      const TensorType& type = value(loop->inputs[0]).type;
+      loops_.back().predicate = Tensor(type.dtype, type.shape.sizes());
+    }
   }
   return r;
 }
@@ -323,14 +330,18 @@ std::span<const std::byte> WebGpuProgram::host_bytes(int32_t v) const {
   return size == 0 ? bytes.first(0) : bytes.subspan(offset, size);
 }
 
-Tensor WebGpuProgram::host_tensor(int32_t v) const {
-  if (root(v) == v) return host_root(v);
-  return Tensor::borrow(value(v).type.dtype, value(v).type.shape.sizes(), host_bytes(v));
-}
-
 Tensor WebGpuProgram::read_value(int32_t v) {
-  if (elements(v) == 0) return Tensor(value(v).type.dtype, value(v).type.shape.sizes());
-  return std::move(read_back({v})[0]);
+  Tensor out(value(v).type.dtype, value(v).type.shape.sizes());
+  if (elements(v) > 0) read_value(v, out);
+  return out;
+}
+// What is encoded, then the value as it is now.
+void WebGpuProgram::read_value(int32_t v, Tensor& to) {
+  readback_.clear();
+  readback_.add(v);
+  map_readback();
+  readback_.read(0, to);
+  readback_.unmap();
 }
 
 // ---- the plan ----
@@ -387,8 +398,9 @@ PlanInfo WebGpuProgram::plan() const {
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
                                             const CompileOptions& options, const DeviceProgram* sibling) {
-  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr,
-                                         dynamic_cast<const WebGpuProgram*>(sibling));
+  const auto* other = dynamic_cast<const WebGpuProgram*>(sibling);
+  if (other) other->check_device();
+  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr, other);
 }
 
 }  // namespace rlx::webgpu

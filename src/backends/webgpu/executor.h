@@ -28,6 +28,8 @@ class WebGpuProgram : public DeviceProgram {
   bool shares_state(size_t index, const DeviceProgram& with) const override;
   PlanInfo plan() const override;
   DeviceStats device_stats() const override;
+  // Throws when the device is lost: no other one can read its buffers.
+  void check_device() const { device_->check("taking over weights and states"); }
 
  private:
   // A step of a schedule: a dispatch, a loop, or a host call of the program.
@@ -35,11 +37,20 @@ class WebGpuProgram : public DeviceProgram {
     Step* step = nullptr;
     int64_t dispatch = -1;  // index in dispatches_
     int64_t loop = -1;      // index in loops_
+    int64_t host = -1;      // index in host_calls_
+  };
+  struct ReadyHostCall {
+    HostCall* call;
+    // By input: the item of the readback, and what is read there. Made when the device has it, or bytes that are not
+    // aligned.
+    std::vector<int64_t> items;
+    std::vector<Tensor> read;
   };
   struct ReadyLoop {
     const Loop* loop;
     std::vector<std::unique_ptr<WebGpuProgram>> regions;
     std::vector<bool> nothing;  // no output of a region is read back
+    Tensor predicate;           // of an if, read back
   };
   struct Input {
     int32_t value = -1;
@@ -62,13 +73,15 @@ class WebGpuProgram : public DeviceProgram {
     std::vector<Range> ranges;  // of the bytes that are copied: of a fed input the rows in use alone
     int64_t item = -1;          // of the readback, when it goes through the host
     Tensor kept;                // its bytes then
+    Tensor taken;               // of a fed input: those that it has now
   };
   // A step of a traced run.
   struct Mark {
     const Step* step;
     bool once;
-    int64_t begin_ns, end_ns;  // of the host's clock
-    int64_t query = -1;        // of the GPU's: the first of two
+    int64_t begin_ns, end_ns;      // of the host's clock
+    int64_t query = -1;            // of the GPU's: the first of two
+    std::vector<StepTrace> inner;  // of a loop: the steps of its regions
   };
 
   const ProgramValue& value(int32_t v) const { return program_.values[static_cast<size_t>(v)]; }
@@ -87,8 +100,8 @@ class WebGpuProgram : public DeviceProgram {
   bool is_on_host(int32_t v) const;
   const Tensor& host_root(int32_t v) const;
   std::span<const std::byte> host_bytes(int32_t v) const;
-  Tensor host_tensor(int32_t v) const;
   Tensor read_value(int32_t v);
+  void read_value(int32_t v, Tensor& to);
   void take_weights(const WebGpuProgram& sibling);
   void upload_constants();
   void write_dim_values();
@@ -98,8 +111,9 @@ class WebGpuProgram : public DeviceProgram {
   void upload_inputs();
   void run_step(ReadyStep& step);
   void execute(ReadyStep& step);
-  void run_on_host(HostCall& call);
-  std::vector<Tensor> read_back(const std::vector<int32_t>& values);
+  void run_on_host(ReadyHostCall& ready);
+  void lend_inputs(ReadyHostCall& ready);
+  void map_readback();
   void plan_end_copies();
   void set_end_ranges();
   Tensor output_tensor(int32_t v) const;
@@ -113,6 +127,7 @@ class WebGpuProgram : public DeviceProgram {
     const auto* d = std::get_if<Dispatch>(&step.work);
     return d != nullptr && program_.index_errors >= 0 && d->operands.back().value == program_.index_errors;
   }
+  void forget_weights();
   void forget_index_errors();
   void read_index_errors(Readback& readback);
   void throw_bad_index(const Readback& readback);
@@ -121,7 +136,7 @@ class WebGpuProgram : public DeviceProgram {
   void copy_between(const WebGpuProgram& from_program, int32_t from, const WebGpuProgram& to_program, int32_t to,
                     int64_t row_of_from, int64_t row_of_to);
   void give(int32_t from, WebGpuProgram& region, size_t input, int64_t row);
-  bool is_true(int32_t v);
+  bool is_true(int32_t v, Tensor& read);
   void run_loop(ReadyLoop& ready);
   void run_if(ReadyLoop& ready);
   void run_while(ReadyLoop& ready);
@@ -172,6 +187,7 @@ class WebGpuProgram : public DeviceProgram {
 
   std::vector<ReadyStep> static_ready_, ready_;
   std::vector<ReadyLoop> loops_;
+  std::vector<ReadyHostCall> host_calls_;
   std::vector<Input> inputs_;
   std::vector<Tensor> params_;
   std::vector<bool> param_changed_;
@@ -204,6 +220,7 @@ class WebGpuProgram : public DeviceProgram {
 
   bool is_traced_ = false, in_static_ = false;
   std::vector<Mark> marks_;
+  std::vector<StepTrace>* inner_trace_ = nullptr;  // of the loop that runs
   std::vector<QuerySet> queries_;
   Buffer query_results_;
   int64_t next_query_ = 0, queries_item_ = -1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/webgpu/executor.h"
+#include "core/convert.h"
 
 namespace rlx::webgpu {
 
@@ -32,8 +33,10 @@ void WebGpuProgram::give(int32_t from, WebGpuProgram& region, size_t input, int6
   region.inputs_[input].fed = true;
 }
 
-bool WebGpuProgram::is_true(int32_t v) {
-  return (is_on_host(v) ? host_tensor(v) : read_value(v)).at(0) != 0;  // NaN counts as true
+bool WebGpuProgram::is_true(int32_t v, Tensor& read) {
+  if (!is_on_host(v)) read_value(v, read);
+  const std::span<const std::byte> bytes = is_on_host(v) ? host_bytes(v) : read.bytes();
+  return load_fn(value(v).type.dtype)(bytes.data(), 0) != 0;  // NaN counts as true
 }
 
 void WebGpuProgram::run_loop(ReadyLoop& ready) {
@@ -46,9 +49,9 @@ void WebGpuProgram::run_loop(ReadyLoop& ready) {
 
 void WebGpuProgram::run_if(ReadyLoop& ready) {
   const Loop& loop = *ready.loop;
-  WebGpuProgram& branch = *ready.regions[is_true(loop.inputs[0]) ? 0 : 1];
+  WebGpuProgram& branch = *ready.regions[is_true(loop.inputs[0], ready.predicate) ? 0 : 1];
   for (size_t i = 1; i < loop.inputs.size(); ++i) give(loop.inputs[i], branch, i - 1, -1);
-  branch.run(nullptr, &ready.nothing);
+  branch.run(inner_trace_, &ready.nothing);
   for (size_t r = 0; r < loop.outputs.size(); ++r)
     if (loop.outputs[r] >= 0) copy_between(branch, branch.program_.outputs[r], *this, loop.outputs[r], -1, -1);
 }
@@ -63,9 +66,9 @@ void WebGpuProgram::run_while(ReadyLoop& ready) {
       if (cond.is_used(cond.inputs_[i].value)) copy_between(body, carried[i], cond, cond.inputs_[i].value, -1, -1);
       cond.inputs_[i].fed = true;
     }
-    cond.run(nullptr, nullptr);
+    cond.run(inner_trace_, nullptr);
     if (cond.outputs_[0].at(0) == 0) break;
-    body.run(nullptr, &ready.nothing);
+    body.run(inner_trace_, &ready.nothing);
   }
   for (size_t i = 0; i < carried.size(); ++i)
     if (loop.outputs[i] >= 0) copy_between(body, carried[i], *this, loop.outputs[i], -1, -1);
@@ -82,7 +85,7 @@ void WebGpuProgram::run_scan(ReadyLoop& ready) {
   size_t next_kept = 0;
   for (int64_t t = 0; t < loop.trips; ++t) {
     for (size_t i = broadcast; i < body.inputs_.size(); ++i) give(loop.inputs[carries + i], body, i, t);
-    body.run(nullptr, &ready.nothing);
+    body.run(inner_trace_, &ready.nothing);
     for (size_t s = 0; s < stacks; ++s)
       if (loop.outputs[carries + s] >= 0)
         copy_between(body, body.program_.outputs[s], *this, loop.outputs[carries + s], -1, t);

@@ -1,6 +1,7 @@
 #include "backends/webgpu/lower.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "backends/cpu/table.h"
 #include "backends/host/program.h"
@@ -54,7 +55,8 @@ void check_uniform_sizes(const Graph& bound) {
 class Lowering {
  public:
   Lowering(const Graph& symbolic, const Graph& bound, const Manifest& manifest, const DimBinding& binding,
-           const Device& device, const CompileOptions& options, bool nested)
+           const Device& device, const CompileOptions& options, bool nested,
+           const std::unordered_set<size_t>& too_large)
       : symbolic_(symbolic),
         bound_(bound),
         binding_(binding),
@@ -63,7 +65,7 @@ class Lowering {
         nested_(nested),
         build_(symbolic, bound, manifest, device, options),
         program_(build_.program()),
-        places_(bound, build_.used(), device, options, nested) {
+        places_(bound, build_.used(), device, options, nested, too_large) {
     program_.bucket = find_bucket(symbolic, options);
     const auto index = [](const std::vector<Port>& ports, PortIndex& map) {
       for (size_t i = 0; i < ports.size(); ++i) map[ports[i].name] = static_cast<int32_t>(i);
@@ -270,18 +272,45 @@ class Lowering {
   PortIndex inputs_, params_, states_;
 };
 
+// Nodes with a step that sees more of a value than a binding shows, or a value that no buffer holds. What a node's
+// types do not tell: bytes that kernels read as words, what they keep beside their operands, the whole of a part.
+std::unordered_set<size_t> find_too_large(const Program& program, const Limits& limits, const CompileOptions& options) {
+  const plan::Options planning = plan_options_for(limits, options);
+  const auto bytes = [&](int32_t v) { return program.problem.values[static_cast<size_t>(v)].size_bytes; };
+  const auto has_room = [&](int32_t v) {
+    return v < 0 || bytes(plan::root_of(program.problem, v).value) <= planning.page_bytes - planning.guard_bytes;
+  };
+  const auto is_shown = [&](int32_t v) {  // by a binding, which begins at a multiple of the alignment
+    const int64_t skipped = plan::root_of(program.problem, v).offset_bytes % planning.alignment;
+    return static_cast<uint64_t>(skipped + bytes(v) + 15) / 16 * 16 <= limits.max_binding_bytes;
+  };
+  std::unordered_set<size_t> nodes;
+  for (const auto* steps : {&program.static_steps, &program.steps})
+    for (const Step& step : *steps) {
+      bool fits = true;
+      if (const auto* d = std::get_if<Dispatch>(&step.work))
+        for (const Operand& o : d->operands) fits &= is_shown(o.value) && has_room(o.value);
+      if (const auto* loop = std::get_if<Loop>(&step.work))
+        fits = std::all_of(loop->inputs.begin(), loop->inputs.end(), has_room) &&
+               std::all_of(loop->outputs.begin(), loop->outputs.end(), has_room);
+      if (!fits) nodes.insert(static_cast<size_t>(step.graph_node));
+    }
+  return nodes;
+}
+
 }  // namespace
 
 Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const Device& device,
               const CompileOptions& options, bool nested) {
-  const int64_t visible = visible_bytes(limits_for(device, options));
-  const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
+  const Limits limits = limits_for(device, options);
+  const int64_t visible = visible_bytes(limits);
+  const auto is_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
   // A fused op that no kernel here runs, or whose weight no binding holds, is run as its definition, whose parts may
   // have a kernel.
   Graph primitive = decompose(symbolic, [&](const OpDef& op, const Attrs& attrs, std::span<const TensorType> inputs,
                                             std::span<const TensorType> outputs) {
     return find_lowering({op, attrs, inputs, outputs}, device) == nullptr ||
-           std::any_of(inputs.begin(), inputs.end(), too_large);
+           std::any_of(inputs.begin(), inputs.end(), is_large);
   });
   primitive = split_large_weights(primitive, device, options, visible);
   const Graph bound = bind(primitive, binding);
@@ -289,7 +318,17 @@ Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding&
   for (const uint32_t id : bound.dynamic_symbols()) unbound += str(unbound.empty() ? "?" : ", ?", id);
   require(unbound.empty(), "Symbols (", unbound, ") have no size; pass inputs of known sizes or an explicit binding.");
   if (options.webgpu.f32_uniform) check_uniform_sizes(bound);
-  Program program = Lowering(primitive, bound, manifest, binding, device, options, nested).run();
+  // What turns out too large for the device the host computes, where that is of any use.
+  std::unordered_set<size_t> too_large;
+  const auto lowered = [&] {
+    return Lowering(primitive, bound, manifest, binding, device, options, nested, too_large).run();
+  };
+  Program program = lowered();
+  for (size_t before = 0;; before = too_large.size()) {
+    too_large.merge(find_too_large(program, limits, options));
+    if (too_large.size() == before) break;
+    program = lowered();
+  }
   program.binding = primitive.symbols().complete(binding);
   program.symbolic = std::move(primitive);
   return program;

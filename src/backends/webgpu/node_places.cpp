@@ -25,7 +25,7 @@ std::optional<ViewOf> find_view(const Graph& bound, const Node& node) {
 }
 
 NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& used, const Device& device,
-                       const CompileOptions& options, bool nested)
+                       const CompileOptions& options, bool nested, const std::unordered_set<size_t>& too_large)
     : bounds_(bound) {
   const auto& nodes = bound.nodes();
   places_.resize(nodes.size(), NodePlace::kSkip);
@@ -54,6 +54,10 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
     rows_[i] = find_lowering({*node.op, node.attrs, types, results}, device);
     const bool is_known =
         std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return on_host.contains(v); });
+    if (too_large.contains(i)) {
+      places_[i] = NodePlace::kHost;
+      continue;
+    }
     if (find_view(bound, node)) {
       places_[i] = NodePlace::kView;
       if (is_known) on_host.insert(node.results[0].id);
@@ -69,8 +73,8 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
       continue;
     }
     // What no binding holds, the host computes or reads. Of a large weight, others have taken parts (split_weights.h).
-    const auto too_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
-    if (std::any_of(types.begin(), types.end(), too_large) || std::any_of(results.begin(), results.end(), too_large))
+    const auto is_large = [&](const TensorType& t) { return is_too_large(t, device, visible); };
+    if (std::any_of(types.begin(), types.end(), is_large) || std::any_of(results.begin(), results.end(), is_large))
       places_[i] = NodePlace::kHost;
     if (auto loop = node.attrs.graphs().empty() ? std::nullopt : lower_loop(node, device, options)) {
       places_[i] = NodePlace::kLoop;

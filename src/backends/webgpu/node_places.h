@@ -14,9 +14,10 @@ enum class NodePlace : uint8_t { kSkip, kLeaf, kView, kDevice, kLoop, kHost };
 
 class NodePlaces {
  public:
-  // `nested`: a region of a loop, whose inputs and outputs are on the device.
+  // `nested`: a region of a loop, whose inputs and outputs are on the device. `too_large`: nodes whose steps there
+  // would see more than the device shows.
   NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& used, const Device& device,
-             const CompileOptions& options, bool nested);
+             const CompileOptions& options, bool nested, const std::unordered_set<size_t>& too_large);
 
   NodePlace of(size_t node) const { return places_[node]; }
   const LoweringRow* row(size_t node) const { return rows_[node]; }

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "backends/host/extent.h"
+#include "backends/host/program.h"
 #include "backends/webgpu/device.h"
 #include "backends/webgpu/kernel_source.h"
 #include "backends/webgpu/storage.h"
@@ -80,7 +80,7 @@ struct Dispatch {
 
 // A node that runs on the host, as a program of one node.
 struct HostCall {
-  std::unique_ptr<DeviceProgram> program;
+  std::unique_ptr<host::InnerProgram> program;
   std::vector<int32_t> inputs, outputs;           // values; an unused output is -1
   std::vector<std::pair<size_t, size_t>> params;  // of its regions: index in the program, index in the manifest
   std::string kernel;                             // the host kernel's name

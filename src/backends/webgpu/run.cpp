@@ -13,6 +13,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
   try {
     device_->check("starting a run");
     is_traced_ = trace != nullptr;
+    inner_trace_ = nullptr;
     if (is_traced_) begin_trace();
     guarded_.clear();
     if (has_failed_ && !nested_) forget_index_errors();
@@ -28,6 +29,7 @@ void WebGpuProgram::run(std::vector<StepTrace>* trace, const std::vector<bool>* 
     if (is_traced_) end_trace(*trace);
   } catch (...) {
     has_failed_ = true;
+    if (!nested_) forget_weights();
     commands_.drop();
     readback_.unmap();
     throw;
@@ -91,29 +93,50 @@ void WebGpuProgram::execute(ReadyStep& r) {
     run_loop(loops_[static_cast<size_t>(r.loop)]);
     return;
   }
-  if (r.dispatch < 0) {
-    run_on_host(std::get<HostCall>(r.step->work));
+  if (r.host >= 0) {
+    run_on_host(host_calls_[static_cast<size_t>(r.host)]);
     return;
   }
   const ReadyDispatch& d = dispatches_[static_cast<size_t>(r.dispatch)];
   if (d.x != 0 && d.y != 0 && d.z != 0) commands_.dispatch(d);
 }
 
-void WebGpuProgram::run_on_host(HostCall& call) {
-  std::vector<int32_t> down;
-  for (const int32_t v : call.inputs)
-    if (!is_on_host(v) && elements(v) > 0) down.push_back(v);
-  const std::vector<Tensor> read = read_back(down);
+// To a step of the host: where the host has them, or what is read back of the device.
+void WebGpuProgram::lend_inputs(ReadyHostCall& ready) {
+  const HostCall& call = *ready.call;
+  readback_.clear();
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const int32_t v = call.inputs[i];
-    const auto it = std::find(down.begin(), down.end(), v);
-    if (it != down.end())
-      call.program->set_input(i, read[static_cast<size_t>(it - down.begin())]);
-    else if (elements(v) == 0)
-      call.program->set_input(i, Tensor(value(v).type.dtype, value(v).type.shape.sizes()));
-    else
-      call.program->set_input(i, host_tensor(v));
+    ready.items[i] = -1;
+    if (is_on_host(v) || elements(v) == 0) continue;
+    for (size_t j = 0; j < i && ready.items[i] < 0; ++j)
+      if (call.inputs[j] == v) ready.items[i] = ready.items[j];
+    if (ready.items[i] < 0) ready.items[i] = static_cast<int64_t>(readback_.add(v));
   }
+  if (!readback_.empty()) map_readback();
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const int32_t v = call.inputs[i];
+    const TensorType& type = value(v).type;
+    const bool is_read = ready.items[i] >= 0;
+    const std::span<const std::byte> bytes = is_read || elements(v) == 0 ? std::span<const std::byte>() : host_bytes(v);
+    if (!is_read && reinterpret_cast<uintptr_t>(bytes.data()) % size_of(type.dtype) == 0) {
+      call.program->lend_input(i, bytes.data());
+      continue;
+    }
+    Tensor& read = ready.read[i];
+    if (read.num_elements() == 0) read = Tensor(type.dtype, type.shape.sizes());
+    if (is_read)
+      readback_.read(static_cast<size_t>(ready.items[i]), read);
+    else
+      std::ranges::copy(bytes, read.mutable_bytes().data());
+    call.program->lend_input(i, read.bytes().data());
+  }
+  readback_.unmap();
+}
+
+void WebGpuProgram::run_on_host(ReadyHostCall& ready) {
+  HostCall& call = *ready.call;
+  lend_inputs(ready);
   call.program->run();
   ++stats_.host_steps;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
@@ -145,21 +168,11 @@ void WebGpuProgram::name_faulty_step(Error& error) {
   }
 }
 
-// What is encoded, then the values as they are now.
-std::vector<Tensor> WebGpuProgram::read_back(const std::vector<int32_t>& values) {
-  std::vector<Tensor> out;
-  if (values.empty()) return out;
-  readback_.clear();
-  for (const int32_t v : values) readback_.add(v);
+// What is encoded runs, then the items of the readback are copied.
+void WebGpuProgram::map_readback() {
   readback_.encode(commands_);
   submit();
   readback_.map();
-  for (size_t i = 0; i < values.size(); ++i) {
-    out.emplace_back(value(values[i]).type.dtype, value(values[i]).type.shape.sizes());
-    readback_.read(i, out.back());
-  }
-  readback_.unmap();
-  return out;
 }
 
 // ---- after the steps ----
@@ -247,7 +260,8 @@ void WebGpuProgram::take(EndCopy& c) {
     return;
   }
   Input& input = inputs_[static_cast<size_t>(c.input)];
-  input.tensor = std::exchange(c.kept, {});  // of the input that it was, the bytes may be the caller's
+  std::swap(c.kept, c.taken);  // of the input that it was, the bytes may be the caller's
+  input.tensor = c.taken;
   input.fixed_id = 0;
   input.uploaded = false;
   input.retained.clear();
@@ -265,14 +279,17 @@ void WebGpuProgram::add_outputs(const std::vector<bool>* wanted) {
   }
 }
 
-// Of the program and of those in its loops. Weights that were not right may still not be: they are checked again.
+// Of the program and of those in its loops: what was to be computed of weights may not have been submitted, and weights
+// that were not right are checked again.
+void WebGpuProgram::forget_weights() {
+  static_done_.assign(static_done_.size(), false);
+  params_stale_ = true;
+  for (ReadyLoop& loop : loops_)
+    for (const auto& region : loop.regions) region->forget_weights();
+}
+
 void WebGpuProgram::forget_index_errors() {
-  if (const int32_t v = program_.index_errors; v >= 0) {
-    uploads_.write(v, value(v).constant);
-    for (size_t s = 0; s < static_ready_.size(); ++s)
-      if (notes_bad_indices(*static_ready_[s].step)) static_done_[s] = false;
-    params_stale_ = true;
-  }
+  if (const int32_t v = program_.index_errors; v >= 0) uploads_.write(v, value(v).constant);
   for (ReadyLoop& loop : loops_)
     for (const auto& region : loop.regions) region->forget_index_errors();
 }
@@ -329,6 +346,7 @@ void WebGpuProgram::finish(const std::vector<bool>* wanted) {
   }
   if (options_.poison && !guarded_.empty())
     guards_item_ = static_cast<int64_t>(readback_.add_raw(guards_.get(), 0, guarded_.size() * kGuardBytes));
+  queries_item_ = -1;
   if (is_traced_) read_timestamps();
   if (!nested_) read_index_errors(readback_);
   readback_.encode(commands_);

@@ -113,7 +113,8 @@ std::optional<Value> split_node(Graph& g, const Node& node, const Device& device
 }  // namespace
 
 int64_t visible_bytes(const Limits& limits) {
-  return static_cast<int64_t>(limits.max_binding_bytes) - static_cast<int64_t>(limits.binding_alignment) - 16;
+  const uint64_t shown = std::min(limits.max_binding_bytes, limits.max_buffer_bytes);
+  return static_cast<int64_t>(shown) - static_cast<int64_t>(limits.binding_alignment) - 16;
 }
 
 bool is_too_large(const TensorType& type, const Device& device, int64_t visible) {

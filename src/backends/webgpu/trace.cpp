@@ -21,7 +21,6 @@ int64_t now_ns() {
 void WebGpuProgram::begin_trace() {
   marks_.clear();
   next_query_ = 0;
-  queries_item_ = -1;
   if (!device_->features().timestamps || dispatches_.size() == 0 || !queries_.empty()) return;
   const auto count = static_cast<uint32_t>(2 * dispatches_.size());
   for (uint32_t at = 0; at < count; at += kQueriesPerSet) {
@@ -39,7 +38,9 @@ void WebGpuProgram::begin_trace() {
 void WebGpuProgram::run_traced(ReadyStep& r) {
   Mark mark{.step = r.step, .once = in_static_, .begin_ns = now_ns()};
   if (r.dispatch < 0 || queries_.empty()) {
+    inner_trace_ = &mark.inner;
     execute(r);  // no clock of its own: the host waits for it
+    inner_trace_ = nullptr;
     submit();
     device_->wait();
   } else {
@@ -51,7 +52,7 @@ void WebGpuProgram::run_traced(ReadyStep& r) {
                              static_cast<uint32_t>(mark.query) % kQueriesPerSet);
   }
   mark.end_ns = now_ns();
-  marks_.push_back(mark);
+  marks_.push_back(std::move(mark));
 }
 
 void WebGpuProgram::read_timestamps() {
@@ -99,6 +100,7 @@ void WebGpuProgram::end_trace(std::vector<StepTrace>& trace) {
       }
     }
     trace.push_back(std::move(out));
+    trace.insert(trace.end(), m.inner.begin(), m.inner.end());
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 #include "core/aligned.h"
 #include "core/convert.h"
@@ -18,20 +18,13 @@ constexpr uint64_t kTinyBytes = 16, kTinyBuffer = 256;
 
 constexpr int64_t kLargestWholeF32 = int64_t{1} << 24;
 
-// The nearest numbers of 32 bits.
-Tensor saturated(const Tensor& tensor) {
-  Tensor out = tensor.clone();
-  for (int64_t& x : out.mutable_values<int64_t>()) x = std::clamp<int64_t>(x, INT32_MIN, INT32_MAX);
-  return out;
-}
-
 // 64-bit integers live in 32 bits on the device, all of them in f32 if the options want it so.
-void check_range(const ProgramValue& to, const Tensor& tensor) {
+void check_range(const ProgramValue& to, const std::byte* bytes, int64_t n) {
   const DType dtype = to.type.dtype;
   if (is_int(dtype) && to.storage == Storage::kF32) {
     const LoadIntFn load = load_int_fn(dtype);
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-      const int64_t x = load(tensor.bytes().data(), i);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t x = load(bytes, i);
       const bool exact = is_signed(dtype) ? x >= -kLargestWholeF32 && x <= kLargestWholeF32
                                           : static_cast<uint64_t>(x) <= static_cast<uint64_t>(kLargestWholeF32);
       if (!exact)
@@ -42,8 +35,8 @@ void check_range(const ProgramValue& to, const Tensor& tensor) {
   }
   if (dtype != DType::I64 && dtype != DType::U64) return;
   const LoadIntFn load = load_int_fn(dtype);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const int64_t x = load(tensor.bytes().data(), i);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t x = load(bytes, i);
     const bool fits = is_signed(dtype) ? x >= INT32_MIN && x <= INT32_MAX : static_cast<uint64_t>(x) <= UINT32_MAX;
     if (!fits)
       fail(ErrorKind::kUnsupported,
@@ -83,14 +76,20 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
   if (stored != to.type.dtype || size % 4 != 0) {
     staged_.resize(round_up(static_cast<uint64_t>(n) * size_of(stored), 4));
     if (stored != to.type.dtype) {
-      std::optional<Tensor> copy;
-      if (to.bounds_loops && to.storage == Storage::kI32)
-        copy = saturated(tensor);
-      else if (!is_aligned(tensor))
-        copy = tensor.clone();
-      const Tensor& source = copy ? *copy : tensor;  // a copy of a Tensor allocates, even where it shares the bytes
-      check_range(to, source);
-      convert_elements(to.type.dtype, source.bytes().data(), stored, staged_.data(), n);
+      if (!is_aligned(tensor)) {
+        aligned_.assign(bytes, bytes + size);
+        bytes = aligned_.data();
+      }
+      if (to.bounds_loops && to.storage == Storage::kI32) {
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t x = reinterpret_cast<const int64_t*>(bytes)[i];
+          reinterpret_cast<int32_t*>(staged_.data())[i] =
+              static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX));
+        }
+      } else {
+        check_range(to, bytes, n);
+        convert_elements(to.type.dtype, bytes, stored, staged_.data(), n);
+      }
     } else {
       std::memcpy(staged_.data(), bytes, size);
     }
@@ -109,57 +108,77 @@ void Uploads::write(int32_t value, const Tensor& tensor) {
     unsubmitted_ = 0;
   }
   stats_.bytes_up += static_cast<int64_t>(size);
-  if (staged_.capacity() > kWriteBytes) staged_ = {};  // of a weight: not needed again
+  for (std::vector<std::byte>* kept : {&staged_, &aligned_})
+    if (kept->capacity() > kWriteBytes) *kept = {};  // of a weight: not needed again
   if (device_.has_error()) device_.check(str("writing ", to.label));
+}
+
+void Readback::clear() {
+  items_.clear();
+  for (Staging& s : staging_) s.used = 0;
+  last_ = kFirst;
+}
+
+size_t Readback::place(Item item) {
+  const uint64_t size = round_up(item.bytes, 16);
+  if (staging_[last_].used > 0 && staging_[last_].used + size > max_bytes_ && ++last_ == staging_.size())
+    staging_.emplace_back();
+  item.staging = last_;
+  item.at = staging_[last_].used;
+  staging_[last_].used += size;
+  items_.push_back(item);
+  return items_.size() - 1;
 }
 
 size_t Readback::add(int32_t value) {
   const ProgramValue& v = program_.values[static_cast<size_t>(value)];
-  const Place place = memory_.place(value);
-  const uint64_t begin = place.offset / 4 * 4, skip = place.offset - begin;
+  const Place place_of = memory_.place(value);
+  const uint64_t begin = place_of.offset / 4 * 4, skip = place_of.offset - begin;
   const uint64_t size = round_up(skip + static_cast<uint64_t>(storage_bytes(v.storage, v.type)), 4);
-  items_.push_back({value, memory_.buffer(place.buffer), begin, size, skip, bytes_});
-  bytes_ += round_up(size, 16);
-  return items_.size() - 1;
+  return place({value, memory_.buffer(place_of.buffer), begin, size, skip});
 }
 
 size_t Readback::add_raw(WGPUBuffer from, uint64_t offset, uint64_t bytes) {
-  items_.push_back({-1, from, offset, bytes, 0, bytes_});
-  bytes_ += round_up(bytes, 16);
-  return items_.size() - 1;
+  return place({-1, from, offset, bytes, 0});
 }
 
 void Readback::encode(Commands& commands) {
-  const auto make = [&](uint64_t bytes, const char* label) {
+  const auto make = [&](Staging& s, uint64_t bytes, const char* label) {
     ++stats_.buffers;
-    return device_.make_buffer(bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, label);
+    s.buffer = device_.make_buffer(bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, label);
+    s.capacity = bytes;
   };
-  is_tiny_ = items_.size() == 1 && bytes_ <= kTinyBytes;
+  is_tiny_ = items_.size() == 1 && staging_[kFirst].used <= kTinyBytes;
   if (is_tiny_) {
-    if (!tiny_) tiny_ = make(kTinyBuffer, "tiny staging");
-  } else if (bytes_ > staging_bytes_) {
+    items_[0].staging = kTiny;
+    staging_[kTiny].used = std::exchange(staging_[kFirst].used, 0);
+    if (!staging_[kTiny].buffer) make(staging_[kTiny], kTinyBuffer, "tiny staging");
+  }
+  for (size_t i = kFirst; i <= last_; ++i) {
+    Staging& s = staging_[i];
+    if (s.used <= s.capacity) continue;
     uint64_t size = 256;
-    while (size < bytes_) size *= 2;
-    if (size > device_.limits().max_buffer_bytes) size = round_up(bytes_, 16);
-    staging_ = make(size, "staging");
-    staging_bytes_ = size;
+    while (size < s.used) size *= 2;
+    make(s, size > max_bytes_ ? s.used : size, "staging");
   }
   for (const Item& item : items_) {
-    commands.copy(item.from, item.offset, staging().get(), item.at, item.bytes);
+    commands.copy(item.from, item.offset, staging_[item.staging].buffer.get(), item.at, item.bytes);
     stats_.bytes_down += static_cast<int64_t>(item.bytes);
   }
 }
 
-void Readback::map() { mapped_ = static_cast<const std::byte*>(device_.map(staging(), bytes_, is_tiny_)); }
+void Readback::map() {
+  for (Staging& s : staging_)
+    if (s.used > 0) s.mapped = static_cast<const std::byte*>(device_.map(s.buffer, s.used, is_tiny_));
+}
 
 void Readback::read(size_t item, Tensor& to) const {
   from_storage(program_.values[static_cast<size_t>(items_[item].value)], data(item), to);
 }
 
 void Readback::unmap() {
-  if (mapped_ == nullptr) return;
-  device_.api().BufferUnmap(staging().get());
-  mapped_ = nullptr;
+  for (Staging& s : staging_)
+    if (std::exchange(s.mapped, nullptr) != nullptr) device_.api().BufferUnmap(s.buffer.get());
 }
 
 }  // namespace rlx::webgpu

@@ -25,10 +25,9 @@ double derivative(ops::ActivationKind kind, double x) {
     case kAbs: return x > 0 ? 1 : x < 0 ? -1 : 0;
     case kGelu: return 0.5 * std::erfc(-x * M_SQRT1_2) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
     case kSilu: return sigma(x) * (1 + x * sigma(-x));
-    case kGeluApprox: {
-      const double c = 0.7978845608028654;
-      const double t = std::tanh(c * (x + 0.044715 * x * x * x));
-      return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
+    case kGeluApprox: {  // s(2u) + x s(2u) s(-2u) (2u)', as silu's: 1 + tanh would cancel for negative x
+      const double c = 2 * 0.7978845608028654, u2 = c * (x + 0.044715 * x * x * x);
+      return sigma(u2) * (1 + x * sigma(-u2) * c * (1 + 3 * 0.044715 * x * x));
     }
     case kRound: return 1;  // straight through
     case kSin: return std::cos(x);

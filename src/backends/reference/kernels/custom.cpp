@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -121,29 +122,33 @@ constexpr BuiltIn kBuiltIns[] = {
 };
 
 // A registered kernel replaces a built-in one.
-CustomKernel find(std::string_view name, std::string_view backend) {
+void run(std::string_view name, std::string_view backend, const CustomCall& call) {
   for (const std::string_view of : {backend, std::string_view("reference")})
-    if (CustomKernel registered = find_custom_kernel(name, of)) return registered;
+    if (const auto registered = shared_custom_kernel(name, of)) return (*registered)(call);
   for (const BuiltIn& b : kBuiltIns)
-    if (b.name == name) return b.kernel;
-  return nullptr;
+    if (b.name == name) return b.kernel(call);
+  fail(ErrorKind::kUnsupported, str("Custom op '", name, "' has no kernel for backend 'reference'."));
 }
 
 CustomView view_of(const View& view) { return {view.dtype, view.sizes, view.data}; }
 
 }  // namespace
 
+// The views of operands and results.
+int64_t custom_scratch(const host::Signature& s, int) {
+  return static_cast<int64_t>((s.inputs.size() + s.outputs.size()) * sizeof(CustomView));
+}
+
 void custom(const Call& call) { custom_by(call, "reference"); }
 
 void custom_by(const Call& call, std::string_view backend) {
   const auto& attrs = call.attrs<ops::CustomAttrs>();
-  const CustomKernel kernel = find(attrs.name, backend);
-  if (!kernel)
-    fail(ErrorKind::kUnsupported, str("Custom op '", attrs.name, "' has no kernel for backend 'reference'."));
-  std::vector<CustomView> inputs, outputs;
-  for (int64_t i = 0; i < call.num_inputs(); ++i) inputs.push_back(view_of(call.input(i)));
-  for (int64_t i = 0; i < call.num_outputs(); ++i) outputs.push_back(view_of(call.output(i)));
-  kernel({inputs, outputs, attrs.attrs.data});
+  const auto inputs = static_cast<size_t>(call.num_inputs()), outputs = static_cast<size_t>(call.num_outputs());
+  const std::span views(call.scratch_as<CustomView>(), inputs + outputs);
+  for (size_t i = 0; i < inputs; ++i) std::construct_at(&views[i], view_of(call.input(static_cast<int64_t>(i))));
+  for (size_t i = 0; i < outputs; ++i)
+    std::construct_at(&views[inputs + i], view_of(call.output(static_cast<int64_t>(i))));
+  run(attrs.name, backend, {views.first(inputs), views.subspan(inputs), attrs.attrs.data});
 }
 
 }  // namespace rlx::reference

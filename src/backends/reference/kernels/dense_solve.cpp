@@ -1,6 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <span>
 
 #include "backends/reference/kernels/kernels.h"
 
@@ -8,9 +9,9 @@ namespace rlx::reference {
 
 namespace {
 
-// Solves a·x = b in place of b by LU with partial pivoting; a is [n, n], b is [n, k]. Returns the column without a
+// Solves a·x = b in place of both by LU with partial pivoting; a is [n, n], b is [n, k]. Returns the column without a
 // pivot when there is one, else -1.
-int64_t solve(std::vector<double> a, std::vector<double>& b, int64_t n, int64_t k) {
+int64_t solve(std::span<double> a, std::span<double> b, int64_t n, int64_t k) {
   const auto at = [n](int64_t row, int64_t col) { return static_cast<size_t>(row * n + col); };
   const auto rhs = [k](int64_t row, int64_t col) { return static_cast<size_t>(row * k + col); };
   for (int64_t c = 0; c < n; ++c) {
@@ -39,7 +40,7 @@ int64_t solve(std::vector<double> a, std::vector<double>& b, int64_t n, int64_t 
 
 // The trace of |a^-1| |a|: close to 1 / epsilon when a is singular up to rounding, and unchanged when rows or columns
 // are scaled, which a test of the pivots' size is not.
-double condition(const std::vector<double>& a, const std::vector<double>& inverse, int64_t n, int64_t stride) {
+double condition(std::span<const double> a, std::span<const double> inverse, int64_t n, int64_t stride) {
   double trace = 0;
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j)
@@ -52,13 +53,16 @@ void solve_slice(const Call& call, int64_t slice, int64_t n, int64_t k) {
   const Writer y = call.writer(0);
   // The unit matrix is a second right-hand side: its solution is the inverse.
   const int64_t stride = n + k;
-  std::vector<double> matrix(static_cast<size_t>(n * n)), x(static_cast<size_t>(n * stride), 0.0);
-  for (int64_t i = 0; i < n * n; ++i) matrix[static_cast<size_t>(i)] = a[slice * n * n + i];
+  const auto size = static_cast<size_t>(n * n);
+  const std::span matrix(call.scratch_as<double>(), size), lu(matrix.data() + size, size);
+  const std::span x(lu.data() + size, static_cast<size_t>(n * stride));
+  for (size_t i = 0; i < size; ++i) matrix[i] = lu[i] = a[slice * n * n + static_cast<int64_t>(i)];
+  std::fill(x.begin(), x.end(), 0.0);
   for (int64_t i = 0; i < n; ++i) {
     x[static_cast<size_t>(i * stride + i)] = 1;
     for (int64_t j = 0; j < k; ++j) x[static_cast<size_t>(i * stride + n + j)] = b[(slice * n + i) * k + j];
   }
-  if (const int64_t column = solve(matrix, x, n, stride); column >= 0)
+  if (const int64_t column = solve(lu, x, n, stride); column >= 0)
     fail(ErrorKind::kRuntime, str("Matrix ", slice, " is singular: column (", column, ") of ", n, " has no pivot."));
   // With fewer than two digits left the result would be noise.
   constexpr double kLargest = 0.01 / std::numeric_limits<double>::epsilon();
@@ -70,6 +74,13 @@ void solve_slice(const Call& call, int64_t slice, int64_t n, int64_t k) {
 }
 
 }  // namespace
+
+// A matrix, its factors, and the right-hand sides.
+int64_t dense_solve_scratch(const host::Signature& s, int) {
+  const TensorType &a = s.input(0), &b = s.input(1);
+  const int64_t n = a.dim(a.rank() - 1).value(), k = b.rank() < a.rank() ? 1 : b.dim(b.rank() - 1).value();
+  return (2 * n * n + n * (n + k)) * static_cast<int64_t>(sizeof(double));
+}
 
 void dense_solve(const Call& call) {
   const View& b = call.input(1);

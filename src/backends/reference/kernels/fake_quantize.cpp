@@ -17,15 +17,22 @@ double q_max(int64_t bits) { return static_cast<double>((int64_t{1} << (bits - 1
 
 double at_least(double value, double low) { return value < low ? low : value; }  // NaN stays NaN
 
-// The scale of each channel from the largest magnitude in it; NaN wins.
-std::vector<double> batch_scales(const Reader& x, int64_t elements, const Channels& channels, int64_t bits) {
+// The scale of each channel from the largest magnitude in it; NaN wins. It is an f32 (of f64 an f64), so that every
+// device has the same one: half of the largest element, say, is a tie of 4 bits but for its rounding.
+std::vector<double> batch_scales(const Call& call, const Channels& channels, int64_t bits) {
+  const Reader x = call.reader(0);
+  const bool wide = call.input(0).dtype == DType::F64;
   std::vector<double> scales(static_cast<size_t>(channels.count()), 0);
-  for (int64_t i = 0; i < elements; ++i) {
+  for (int64_t i = 0; i < call.input(0).elements(); ++i) {
     double& top = scales[static_cast<size_t>(channels.of(i))];
     const double magnitude = std::fabs(x[i]);
     if (!std::isnan(top) && !(magnitude <= top)) top = magnitude;
   }
-  for (double& s : scales) s = at_least(s / q_max(bits), kMinScale);
+  for (double& s : scales) {
+    s /= q_max(bits);
+    if (!wide) s = static_cast<double>(static_cast<float>(s));
+    s = at_least(s, kMinScale);
+  }
   return scales;
 }
 
@@ -54,7 +61,7 @@ void fake_quantize(const Call& call) {
   if (attrs.scale_mode == ops::ScaleMode::kFixed) {
     scales = given_scales(call.reader(1), channels.count());
   } else {
-    scales = batch_scales(call.reader(0), call.input(0).elements(), channels, attrs.bits);
+    scales = batch_scales(call, channels, attrs.bits);
   }
   if (attrs.scale_mode == ops::ScaleMode::kEma) {
     const Reader state = call.reader(1);
@@ -98,7 +105,7 @@ void fake_quantize_backward(const Call& call) {
   const Reader x = call.reader(0), dy = call.reader(1);
   const Writer dx = call.writer(0);
   const int64_t n = call.input(0).elements();
-  const std::vector<double> scales = batch_scales(x, n, channels, attrs.bits);
+  const std::vector<double> scales = batch_scales(call, channels, attrs.bits);
   const double top = q_max(attrs.bits);
   for (int64_t i = 0; i < n; ++i) {
     const double s = scales[static_cast<size_t>(channels.of(i))];
@@ -106,7 +113,7 @@ void fake_quantize_backward(const Call& call) {
     switch (attrs.ste) {
       case ops::Ste::kIdentity: break;
       // top * s is the largest magnitude itself; rounding must not push that element out.
-      case ops::Ste::kClippedIdentity: slope = std::fabs(x[i]) <= top * s * (1 + 1e-12) ? 1 : 0; break;
+      case ops::Ste::kClippedIdentity: slope = std::fabs(x[i]) <= top * s * (1 + 1e-6) ? 1 : 0; break;
       case ops::Ste::kTanh: slope = 1 - std::tanh(x[i] / s) * std::tanh(x[i] / s); break;
       case ops::Ste::kHardTanh: slope = std::max(0.0, 1 - std::fabs(x[i] / (top * s))); break;
     }

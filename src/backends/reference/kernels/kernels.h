@@ -55,15 +55,18 @@ void cumsum_backward(const Call& call);
 void custom(const Call& call);
 // The same by the kernel that is registered for a backend, if there is one.
 void custom_by(const Call& call, std::string_view backend);
+int64_t custom_scratch(const host::Signature& s, int threads);
 void decode_float(const Call& call);
 void deform_conv(const Call& call);
 void dense_solve(const Call& call);
+int64_t dense_solve_scratch(const host::Signature& s, int threads);
 void dequant_gather(const Call& call);
 void dequant_grouped_matmul(const Call& call);
 void dequant_matmul(const Call& call);
 void dequant_moe_weights(const Call& call);
 void dequantize(const Call& call);
 void det(const Call& call);
+int64_t det_scratch(const host::Signature& s, int threads);
 void dequantize_linear(const Call& call);
 void div(const Call& call);
 void encode_float(const Call& call);

@@ -134,7 +134,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       let fade = select(f_exp(top[r] - base), 0.0, is_neg_inf(top[r]));
       top[r] = m;
       var w = vec4f(0.0);
-      for (var c = 0u; c < 4u; c++) { w[c] = select(f_exp(s[r][c] - base), 0.0, is_neg_inf(s[r][c])); }
+      for (var c = 0u; c < 4u; c++) { w[c] = weight_of(s[r][c], base); }
       sum[r] = sum[r] * fade + (w.x + w.y + w.z + w.w);
       for (var o = 0u; o < OV; o++) { acc[r * OV + o] *= fade; }
       weights[(ty * RM + r) * (TX + 1u) + tx] = w;

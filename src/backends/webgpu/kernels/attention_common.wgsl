@@ -44,6 +44,11 @@ fn score_of(product: f32, row: Row, j: i32) -> f32 {
   }
   return select(bitcast<f32>(p.neg_inf), s, seen);
 }
+// exp(score - base); never 0 for a key that is seen, though its weight may be less than any number: 0 is a masked key's, whose
+// value is not read. (The bits of what is not negative grow with it, NaN last.)
+fn weight_of(score: f32, base: f32) -> f32 {
+  return select(bitcast<f32>(max(bitcast<u32>(f_exp(score - base)), 0x00800000u)), 0.0, is_neg_inf(score));
+}
 // The derivative of the score with respect to q . k.
 fn slope_of(product: f32) -> f32 {
   if (p.softcap > 0.0) {

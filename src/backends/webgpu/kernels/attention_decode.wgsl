@@ -152,7 +152,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     sum *= fade;
     for (var j = lane / R4; j < count; j += ROW_THREADS) {
       let x = weights[j * R4 + own];
-      let w = select(exp4(x - base), vec4f(0.0), are_neg_inf(x));
+      var w = vec4f();
+      for (var r = 0u; r < 4u; r++) { w[r] = weight_of(x[r], base[r]); }
       weights[j * R4 + own] = w;
       sum += w;
     }

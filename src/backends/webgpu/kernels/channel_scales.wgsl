@@ -1,6 +1,7 @@
 // The parts of a channel put together: its scale for fake_quantize, alone or in the running mean of a state, or the sum.
 // One thread per channel.
 // @include "scalar.wgsl"
+// @include "quotient.wgsl"
 alias S = f32;              // @type f32 | f16: of the state
 alias N = f32;              // @type f32 | f16: of the next one
 override MODE: u32 = 0u;    // 0 the batch's scale, 1 the running mean, 2 the sum of the parts
@@ -31,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     if (MODE == 2u) { total += part; } else { total = f_max(total, part); }
   }
   if (MODE != 2u) {
-    total = total / p.top;
+    total = f_div(total, p.top);
     if (f_lt(total, 1.0e-12)) { total = 1.0e-12; }
   }
   if (MODE == 1u) {

@@ -18,12 +18,13 @@ fn d_rsqrt(x: f32) -> f32 {
   return select(0.0, -0.5 / (x * root), root > 0.0 && !nan_of(x));
 }
 fn d_abs(x: f32) -> f32 { return select(select(0.0, -1.0, x < 0.0), 1.0, x > 0.0); }
+// Phi(x) + x phi(x), where both have one exponential.
 fn d_gelu(x: f32) -> f32 {
   let c = near_zero(x);
-  let density = 0.3989422804 * exp(-0.5 * min(c * c, 176.0));
+  let a = abs(c);
+  let tail = (0.5 * erfcx_of_positive(a * 0.70710678) - 0.3989422804 * a) * exp(-min(0.5 * c * c, 88.0));
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
-  // inf * 0 is NaN.
-  return select(select(0.5 * (1.0 + f_erf(c * 0.70710678)) + c * density, zero / zero, inf_of(x)), x, nan_of(x));
+  return select(select(select(1.0 - tail, tail, x < 0.0), zero / zero, inf_of(x)), x, nan_of(x));  // inf * 0 is NaN
 }
 fn d_silu(x: f32) -> f32 {
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
@@ -32,9 +33,9 @@ fn d_silu(x: f32) -> f32 {
 }
 fn d_gelu_approx(x: f32) -> f32 {
   let c = near_zero(x);
-  let u = 0.7978845608 * (c + 0.044715 * c * c * c);
+  let u2 = gelu_approx_exponent(c);
   let zero = bitcast<f32>(bitcast<u32>(x) & 0u);
-  let d = 0.5 * (1.0 + f_tanh(u)) + 0.5 * c * d_tanh(u) * 0.7978845608 * (1.0 + 0.134145 * c * c);
+  let d = f_sigmoid(u2) * (1.0 + c * f_sigmoid(-u2) * (1.5957691216 + 0.2140644488 * c * c));
   return select(select(d, zero / zero, inf_of(x)), x, nan_of(x));
 }
 fn d_tan(x: f32) -> f32 { let t = f_tan(x); return 1.0 + t * t; }

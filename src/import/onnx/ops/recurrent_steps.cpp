@@ -116,7 +116,7 @@ class Steps {
 
 Value backwards(OnnxNode& n, const Value& x) {
   const Dim size = x.shape()[0];
-  const Value last = reshape_to(sizes_as_tensor(n, {n.symbols().add(size, Dim(-1))}), {});
+  const Value last = size_as_scalar(n, size) - n.scalar(1, DType::I64);  // of no steps -1, which is no size
   return ops::gather(x, last - count_up(n, size), {.axis = 0});
 }
 

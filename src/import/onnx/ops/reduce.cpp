@@ -48,27 +48,31 @@ Built reduce_l1(OnnxNode& n) {
   return reduce<ops::reduce_sum>(magnitude(r.x), r);
 }
 
+// A function of floats; integers are F64 meanwhile, as ONNX's definitions have it.
+Value as_float(const Value& x, Value (*f)(const Value&)) {
+  return is_float(x.dtype()) ? f(x) : cast_to(f(cast_to(x, DType::F64)), x.dtype());
+}
+
 Built reduce_l2(OnnxNode& n) {
   const Reduction r = reduction(n);
-  const Value sum = reduce<ops::reduce_sum>(r.x * r.x, r);
-  if (is_float(sum.dtype())) return ops::sqrt(sum);
-  return cast_to(ops::sqrt(cast_to(sum, DType::F64)), sum.dtype());
+  return as_float(reduce<ops::reduce_sum>(r.x * r.x, r), [](const Value& sum) { return ops::sqrt(sum); });
 }
 
 Built reduce_log_sum(OnnxNode& n) {
   const Reduction r = reduction(n);
-  return ops::log(reduce<ops::reduce_sum>(r.x, r));
+  return as_float(reduce<ops::reduce_sum>(r.x, r), [](const Value& sum) { return ops::log(sum); });
 }
 
 // max + log(sum(exp(x - max))): without overflow; -inf where all is -inf.
 Built reduce_log_sum_exp(OnnxNode& n) {
   const Reduction r = reduction(n);
   if (r.axes.empty()) return r.x;
-  const Value top = ops::reduce_max(r.x, {.axes = r.axes, .keep_dim = true});
+  const Value x = is_float(r.x.dtype()) ? r.x : cast_to(r.x, DType::F64);  // as ONNX's definition has it
+  const Value top = ops::reduce_max(x, {.axes = r.axes, .keep_dim = true});
   const Value infinity = scalar_like(n, top, std::numeric_limits<double>::infinity());
   const Value shift = ops::where(ops::lt(ops::abs(top), infinity), top, scalar_like(n, top, 0));
-  const Value sum = ops::reduce_sum(ops::exp(r.x - shift), {.axes = r.axes, .keep_dim = true});
-  const Value y = ops::log(sum) + shift;
+  const Value sum = ops::reduce_sum(ops::exp(x - shift), {.axes = r.axes, .keep_dim = true});
+  const Value y = cast_to(ops::log(sum) + shift, r.x.dtype());
   return r.keep_dim ? y : squeeze(y, r.axes);
 }
 
