@@ -28,13 +28,15 @@ bool has_webgpu() {
 }
 
 // On the oracle and on the GPU, whose grids have at most so many workgroups a row; 0: as many as it can.
-void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, int64_t max_groups_per_row) {
+void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, int64_t max_groups_per_row,
+                 int64_t max_binding_bytes = 0) {
   const Tensors expected = run_op(op, inputs, attrs);
   for (const bool checks : {true, false}) {
     CompileOptions options{.device = "webgpu", .verify_plan = true, .poison = checks};
     options.webgpu.bounds_checks = checks;
     options.webgpu.no_host_steps = true;
     options.webgpu.max_groups_per_row = max_groups_per_row;
+    options.webgpu.max_binding_bytes = max_binding_bytes;
     try {
       EXPECT_TRUE(near(run_op_on(options, op, inputs, attrs, checks ? 0 : 2)[0], expected[0], kAccumulation));
     } catch (const Error& e) {
@@ -45,8 +47,18 @@ void expect_same(const OpDef& op, const Tensors& inputs, const Attrs& attrs, int
 
 }  // namespace
 
+// Groups of few channels, which tiles of the packed weight would not fill; and a sum whose parts would be too many.
+TEST(ConvKernels, ABindingHoldsWhatTheKernelMakes) {
+  if (!has_webgpu()) GTEST_SKIP() << "there is no adapter";
+  Rng rng(12);
+  expect_same(ops::conv, {rng.tensor({1, 256, 1, 8}, DType::F32), rng.tensor({48, 64, 1, 1}, DType::F32)},
+              Attrs(ops::ConvAttrs{.kernel_size = {1, 1}, .groups = 4}), 0, 16384);
+  expect_same(ops::conv, {rng.tensor({1, 512, 4, 4}, DType::F32), rng.tensor({32, 512, 1, 1}, DType::F32)},
+              Attrs(ops::ConvAttrs{.kernel_size = {1, 1}}), 0, 66000);
+}
+
 TEST(ConvKernels, TheTableNamesAKernelForEachShape) {
-  const webgpu::Limits limits;
+  const webgpu::Limits limits{.max_binding_bytes = 1 << 30};
   const auto choose = [&](const Conv& c) { return webgpu::choose_conv(problem_of(c), limits); };
   const auto name = [&](const Conv& c) { return choose(c).variant->name; };
   const Conv small = {{1, 512, 7, 7}, {512, 512, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}};

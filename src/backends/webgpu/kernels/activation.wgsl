@@ -9,7 +9,7 @@ fn activate(x: f32) -> f32 {
     case 3u: { return f_tanh(x); }
     case 4u: { return f_exp(x); }
     case 5u: { return f_log(x); }
-    case 6u: { return sqrt(x); }
+    case 6u: { return f_sqrt(x); }
     case 7u: { return f_rsqrt(x); }
     case 8u: { return -x; }
     case 9u: { return abs(x); }

@@ -4,6 +4,7 @@
 
 #include "backends/webgpu/lowering/conv_problem.h"
 #include "backends/webgpu/memory.h"
+#include "backends/webgpu/split_weights.h"
 #include "wgsl/conv_combine.h"
 #include "wgsl/conv_depthwise.h"
 #include "wgsl/conv_direct.h"
@@ -54,11 +55,18 @@ bool is_depthwise(const ConvProblem& c, const Limits&) {
   return c.slots <= 64 && (kDepthwisePer - 1) * c.stride[2] + (f.kw - 1) * f.dilation_w < 64;
 }
 
+// Can the packed weight, which is filled up to whole tiles of `bm` rows, and the parts of sums be bound?
+bool fits_bindings(const ConvProblem& c, const Limits& limits, int64_t bm, int64_t splits) {
+  const int64_t most = visible_bytes(limits) / 4;
+  const int64_t packed = c.phases() * c.groups * round_up(c.k(), kTileK) * round_up(c.m(), bm);
+  return packed <= most && (splits == 1 || splits * c.batch * c.cout * volume(c.out) <= most);
+}
+
 // A tile's rows that a group fills: below a quarter the rest is wasted.
 bool is_gemm(const ConvProblem& c, const Limits& limits) {
   constexpr int64_t kSmallestTile = 32;
   return c.m() >= 12 && c.k() >= 8 && c.groups * c.phases() <= limits.groups_per_axis &&
-         c.m() <= kSmallestTile * limits.groups_per_axis;
+         c.m() <= kSmallestTile * limits.groups_per_axis && fits_bindings(c, limits, kSmallestTile, 1);
 }
 
 const ConvVariant kVariants[] = {
@@ -368,7 +376,7 @@ ConvChoice choose_conv(const ConvProblem& c, const Limits& limits) {
     if (v.bm == 0) continue;
     for (int64_t splits = 1; splits <= std::max<int64_t>(1, most); ++splits) {
       const double us = estimate(c, v, k_tiles, splits);
-      if (best.variant && us >= least) continue;
+      if ((best.variant && us >= least) || !fits_bindings(c, limits, v.bm, splits)) continue;
       best = {&v, splits};
       least = us;
     }
@@ -378,7 +386,7 @@ ConvChoice choose_conv(const ConvProblem& c, const Limits& limits) {
 
 void emit_conv(LowerCall& call, const ConvProblem& problem, ConvOperands operands) {
   operands.extent_safe &= call.bucket_axis(operands.w_input) < 0;  // images can be cut off, channels of one image not
-  const auto [v, splits] = choose_conv(problem, call.device().limits());
+  const auto [v, splits] = choose_conv(problem, limits_for(call.device(), call.options()));
   if (v->name == "depthwise")
     emit_depthwise(call, problem, operands);
   else if (v->name == "direct")
