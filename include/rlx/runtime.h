@@ -271,7 +271,8 @@ class Executable {
   // stats() counts; states and dim_value never see the padded rows. (upper, upper) switches it off.
   void set_active_extent(int64_t actual, int64_t upper);
 
-  // An executable of its own with the same weights and copies of states and handles.
+  // An executable of its own with the same weights and copies of states and handles. On the device the weights, and
+  // what was computed of them, are there once, until one of the two is given others.
   Executable clone() const;
 
   // What a run with these inputs would compute: the first node, in the order of the optimized graph, that holds NaN or

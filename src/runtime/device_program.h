@@ -47,8 +47,18 @@ class DeviceProgram {
   // Does it have the state's bytes in common with a program that it was compiled beside?
   virtual bool shares_state(size_t index, const DeviceProgram& with) const = 0;
 
+  // Is its device gone? Then no other program can take anything of it.
+  virtual bool is_lost() const { return false; }
+
   virtual PlanInfo plan() const = 0;
   virtual DeviceStats device_stats() const { return {}; }
+};
+
+// A program that a new one is compiled beside: the new one has its weights, and shares them on the device with what was
+// computed of them, so that whoever gives one of them other weights gives them to both.
+struct Sibling {
+  const DeviceProgram* program = nullptr;
+  bool shares_states = true;  // those whose types are the same
 };
 
 // A row of the table of backends (src/runtime/backends.cpp).
@@ -67,10 +77,9 @@ struct Backend {
   bool reduces_any_axes = false;  // else passes put the reduced axes side by side
   // `symbolic` is the graph before its sizes were bound: it tells which sizes carry the bucket symbol.
   // `manifest` is the interface of the graph as the user made it; passes may have removed leaves that nothing uses.
-  // `sibling`: null, or a program of the same graph for other sizes. The new one has its weights, shares them on the
-  // device with what was computed of them, and shares the states whose types are the same.
+  // `sibling`: none, or a program of the same graph.
   std::unique_ptr<DeviceProgram> (*compile)(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                                            const CompileOptions& options, const DeviceProgram* sibling);
+                                            const CompileOptions& options, const Sibling& sibling);
 };
 
 // The graph as the backend's passes leave it (src/runtime/optimize.cpp).

@@ -100,6 +100,8 @@ struct Executable::Impl {
   bool deferred = false;
 
   std::vector<std::optional<Tensor>> params, handles, pending_states;
+  // The same for executables whose programs have their weights on the device in common. Goes after the programs.
+  std::shared_ptr<const bool> weights = std::make_shared<bool>();
   std::vector<std::pair<size_t, size_t>> feeds;  // output, input
 
   struct Compiled {
@@ -167,8 +169,9 @@ struct Executable::Impl {
     return free[0];
   }
 
-  // The program for these sizes becomes the one in use: a kept one, or a new one.
-  void use_program_for(const DimBinding& sizes) {
+  // The program for these sizes becomes the one in use: a kept one, or a new one. `origin`: whose weights the first one
+  // shares.
+  void use_program_for(const DimBinding& sizes, const Sibling& origin = {}) {
     if (program) pull_fed_handles();
     const auto found = std::find_if(kept.begin(), kept.end(), [&](const Compiled& k) { return k.binding == sizes; });
     Compiled next;
@@ -176,7 +179,7 @@ struct Executable::Impl {
       next = std::move(*found);
       kept.erase(found);
     } else {
-      next = compile_program(sizes);
+      next = compile_program(sizes, program ? Sibling{program.get()} : origin);
     }
     take_states(next);
     if (program) {  // the one used last is first
@@ -191,16 +194,16 @@ struct Executable::Impl {
     apply_extent();
   }
 
-  Compiled compile_program(const DimBinding& sizes) {
+  Compiled compile_program(const DimBinding& sizes, const Sibling& sibling) {
     progress("planning the program", -1);
     Compiled next{.binding = sizes};
     if (options.debug.keeps_values()) {  // every value is an output, behind those that were asked for
       const Graph watched = with_watched_outputs(optimized->graph);
       Manifest all = manifest;
       all.outputs = manifest_of(watched).outputs;
-      next.program = backend->compile(watched, all, sizes, options, program.get());
+      next.program = backend->compile(watched, all, sizes, options, sibling);
     } else {
-      next.program = backend->compile(optimized->graph, manifest, sizes, options, program.get());
+      next.program = backend->compile(optimized->graph, manifest, sizes, options, sibling);
     }
     if (options.verbose)
       log(LogLevel::kReport, compile_text(optimized->report, next.program->plan(), std::string(backend->name)));
@@ -210,7 +213,7 @@ struct Executable::Impl {
       if (params[i]) {
         check_type(*params[i], {manifest.params[i].type.shape.bind(complete), manifest.params[i].type.dtype}, "Param",
                    manifest.params[i].name);
-        if (!program) next.program->set_param(i, *params[i]);
+        if (sibling.program == nullptr) next.program->set_param(i, *params[i]);
       }
     for (const auto& [output, input] : feeds) next.program->set_feed(output, input);
     for (const Port& p : manifest.inputs) next.input_sizes.push_back(p.type.shape.bind(complete).sizes());
@@ -237,7 +240,15 @@ struct Executable::Impl {
     }
   }
 
-  // The graph was replaced by another form of it: nothing of the old program but its states is of use.
+  // Before a weight is replaced: clones that share them on the device keep the old ones.
+  void take_own_weights() {
+    if (weights.use_count() == 1) return;
+    weights = std::make_shared<bool>();
+    if (program) compile_again(*binding);
+  }
+
+  // The graph was replaced by another form of it, or weights by others: nothing of the old program but its states is of
+  // use.
   void compile_again(const DimBinding& sizes) {
     for (size_t i = 0; program && i < pending_states.size(); ++i) pending_states[i] = program->read_state(i);
     if (program) pull_fed_handles();
@@ -412,7 +423,9 @@ struct Executable::Impl {
     out->pending_states = pending_states;
     if (program) {
       for (size_t i = 0; i < out->pending_states.size(); ++i) out->pending_states[i] = program->read_state(i);
-      out->use_program_for(*binding);
+      const bool shares = !with.debug.keeps_values() && !program->is_lost();
+      if (shares) out->weights = weights;
+      out->use_program_for(*binding, {shares ? program.get() : nullptr, false});
     }
     return out;
   }
@@ -447,6 +460,7 @@ void Executable::set_param(std::string_view name, Tensor value) {
   const Impl::Guard guard(*impl_);
   const size_t i = find_port(impl_->manifest.params, name, "param");
   check_type(value, impl_->bound(impl_->manifest.params[i].type), "Param", name);
+  impl_->take_own_weights();
   if (impl_->program) impl_->program->set_param(i, value);
   for (const Impl::Compiled& k : impl_->kept) k.program->set_param(i, value);
   impl_->params[i] = std::move(value);

@@ -260,6 +260,27 @@ TEST(Executable, ClonesShareWeightsAndRunAtTheSameTime) {
   EXPECT_EQ(good, std::vector<int>(4, 200));
 }
 
+TEST(Executable, AnotherWeightOfACloneIsNotThatOfTheOthers) {
+  for (const char* device : {"reference", "cpu"}) {
+    Graph g;
+    const Value x = g.input("x", {{1, 2}, DType::F32}), w = g.param("w", {{2, 2}, DType::F32});
+    g.output(ops::matmul(x, w * w), "y");  // w * w is computed once
+    Executable exe = compile(g, {.device = device});
+    const auto y = [&](Executable& e) { return e.run({{"x", Tensor::f32({1, 2}, {1, 10})}}).at("y"); };
+    exe.set_param("w", Tensor::f32({2, 2}, {1, 2, 3, 4}));
+    const Tensor before = Tensor::f32({1, 2}, {91, 164}), after = Tensor::f32({1, 2}, {11, 0});
+    EXPECT_EQ(y(exe), before);
+    Executable copy = exe.clone(), third = exe.clone();
+    EXPECT_EQ(y(copy), before);
+    copy.set_param("w", Tensor::f32({2, 2}, {1, 0, 1, 0}));
+    EXPECT_EQ(y(copy), after);
+    EXPECT_EQ(y(exe), before);
+    exe.set_param("w", Tensor::f32({2, 2}, {1, 0, 1, 0}));
+    EXPECT_EQ(y(third), before);
+    EXPECT_EQ(y(exe), after);
+  }
+}
+
 // ---- active extent ----
 
 // Row-wise: softmax(x * w) of [batch, 3].

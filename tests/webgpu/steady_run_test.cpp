@@ -302,4 +302,48 @@ TEST_F(SteadyRunOnWebGpu, SkippedReadbackKeepsOldOutputsAndNewStates) {
   EXPECT_EQ(exe.read_state("s"), Tensor::f32({2}, {3, 6}));
 }
 
+// A product whose weight is transposed first: what is computed of weights is shared as well.
+static Graph weighted() {
+  Graph g;
+  const Value x = g.input("x", {{2, 64}, DType::F32}), w = g.param("w", {{64, 64}, DType::F32});
+  const Value s = g.state("s", {{2, 64}, DType::F32});
+  const Value y = ops::matmul(x, ops::exp(ops::transpose(w, {.perm = {1, 0}}))) + s;
+  g.update(s, y);
+  g.output(y, "y");
+  return g;
+}
+
+TEST_F(SteadyRunOnWebGpu, ClonesHaveTheirWeightsOnTheDeviceOnce) {
+  Rng rng(2);
+  const Tensor x = rng.tensor({2, 64}), one = rng.tensor({64, 64}), other = rng.tensor({64, 64});
+  const Graph graph = weighted();
+  const auto expected = [&](const Tensor& w, const Tensor& s) {
+    Executable exe = compile(graph, {.device = "webgpu"});
+    exe.set_param("w", w);
+    exe.set_state("s", s);
+    return exe.run({{"x", x}}).at("y");
+  };
+  const Tensor zeros(DType::F32, {2, 64});
+  Executable exe = compile(graph, {.device = "webgpu"});
+  exe.set_param("w", one);
+  const Tensor first = exe.run({{"x", x}}).at("y");
+  EXPECT_EQ(first, expected(one, zeros));
+  Executable copy = exe.clone(), third = exe.clone();
+  const DeviceStats before = copy.stats().device;
+  const Tensor second = copy.run({{"x", x}}).at("y");
+  EXPECT_EQ(second, expected(one, first));
+  const DeviceStats run = copy.stats().device - before;
+  EXPECT_LT(before.bytes_up + run.bytes_up, 64 * 64 * 4);
+  EXPECT_EQ(run.dispatches, exe.stats().device.dispatches - 1);  // the weight's exponentials are there
+  // Each has weights of its own as soon as one gets others, and its own state throughout.
+  copy.set_param("w", other);
+  EXPECT_EQ(copy.run({{"x", x}}).at("y"), expected(other, second));
+  EXPECT_EQ(exe.run({{"x", x}}).at("y"), second);
+  exe.set_param("w", other);
+  EXPECT_EQ(third.run({{"x", x}}).at("y"), second);
+  EXPECT_EQ(exe.run({{"x", x}}).at("y"), expected(other, second));
+  third.set_param("w", other);  // nobody else has them now
+  EXPECT_EQ(third.run({{"x", x}}).at("y"), expected(other, second));
+}
+
 }  // namespace rlx::test

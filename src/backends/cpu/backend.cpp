@@ -22,7 +22,7 @@ Backend backend() {
       .claims = claims,
       .reduces_any_axes = true,
       .compile = [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                    const CompileOptions& options, const DeviceProgram* sibling) -> std::unique_ptr<DeviceProgram> {
+                    const CompileOptions& options, const Sibling& sibling) -> std::unique_ptr<DeviceProgram> {
         const host::KernelTable tables[] = {{"cpu", kernel_table()}, {"reference", reference::kernel_table()}};
         return host::make_program(symbolic, manifest, binding, tables, options, sibling);
       },

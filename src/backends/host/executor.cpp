@@ -143,7 +143,7 @@ struct EndCopy {
 class HostProgram : public InnerProgram, public ParamSource {
  public:
   HostProgram(Program program, std::span<const KernelTable> tables, const CompileOptions& options,
-              const HostProgram* sibling)
+              const HostProgram* sibling, bool shares_states)
       : program_(std::move(program)),
         options_(options),
         plan_(affordable(plan::make_plan(program_.problem, plan_options(options)), program_)),
@@ -170,7 +170,7 @@ class HostProgram : public InnerProgram, public ParamSource {
         copied_outputs_.push_back(i);
       }
     }
-    make_states(sibling);
+    make_states(shares_states ? sibling : nullptr);
     find_kept_statics();
     for (const ProgramStep& step : program_.steps)
       bodies_.push_back(step.attrs.graphs().empty() ? nullptr : std::make_unique<StepBodies>(step, tables, options));
@@ -776,10 +776,10 @@ class HostProgram : public InnerProgram, public ParamSource {
 
 std::unique_ptr<InnerProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                            std::span<const KernelTable> tables, const CompileOptions& options,
-                                           const DeviceProgram* sibling) {
+                                           const Sibling& sibling) {
   const int threads = shared_pool(options.threads)->threads();
   return std::make_unique<HostProgram>(lower(symbolic, manifest, binding, tables, threads), tables, options,
-                                       dynamic_cast<const HostProgram*>(sibling));
+                                       dynamic_cast<const HostProgram*>(sibling.program), sibling.shares_states);
 }
 
 }  // namespace rlx::host

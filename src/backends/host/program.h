@@ -75,7 +75,7 @@ class InnerProgram : public DeviceProgram {
 
 std::unique_ptr<InnerProgram> make_program(const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
                                            std::span<const KernelTable> tables, const CompileOptions& options,
-                                           const DeviceProgram* sibling = nullptr);
+                                           const Sibling& sibling = {});
 
 // The row that runs a node, and whose it is; a null row when no table has one.
 struct KernelChoice {

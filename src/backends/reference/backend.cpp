@@ -12,7 +12,7 @@ Backend backend() {
       .unavailable = [](const WebGpuOptions&) -> std::optional<std::string> { return std::nullopt; },
       .claims = nullptr,
       .compile = [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding,
-                    const CompileOptions& options, const DeviceProgram* sibling) -> std::unique_ptr<DeviceProgram> {
+                    const CompileOptions& options, const Sibling& sibling) -> std::unique_ptr<DeviceProgram> {
         const host::KernelTable tables[] = {{"reference", kernel_table()}};
         CompileOptions alone = options;
         alone.threads = 1;  // no kernel here uses another: none is started

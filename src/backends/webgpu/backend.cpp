@@ -99,7 +99,7 @@ Backend backend() {
       .claims = claims,
       .compile =
           [](const Graph& symbolic, const Manifest& manifest, const DimBinding& binding, const CompileOptions& options,
-             const DeviceProgram* sibling) {
+             const Sibling& sibling) {
             if (!options.webgpu.kernels.empty()) check_kernel_folder(options.webgpu.kernels);
             const std::shared_ptr<Device> device = Device::open(options.webgpu);
             return make_program(lower(symbolic, manifest, binding, *device, options), device, options, sibling);

@@ -16,14 +16,14 @@ constexpr uint64_t kSmallInputBytes = 64 << 10;  // compared with what was uploa
 }  // namespace
 
 WebGpuProgram::WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
-                             Commands* parent, const WebGpuProgram* sibling)
+                             Commands* parent, const WebGpuProgram* sibling, bool shares_states)
     : device_(std::move(device)),
       api_(device_->api()),
       options_(options),
       limits_(limits_for(*device_, options)),
       program_(std::move(program)),
       plan_(plan::make_plan(program_.problem, plan_options_for(limits_, options_))),
-      memory_(*device_, limits_, program_, plan_, options_, sibling ? &sibling->memory_ : nullptr),
+      memory_(*device_, limits_, program_, plan_, options_, sibling ? &sibling->memory_ : nullptr, shares_states),
       dispatches_(*device_, limits_, program_, memory_, options_),
       commands_(parent ? *parent : own_commands_.emplace(*device_, stats_)),
       nested_(parent != nullptr),
@@ -397,10 +397,11 @@ PlanInfo WebGpuProgram::plan() const {
 }
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
-                                            const CompileOptions& options, const DeviceProgram* sibling) {
-  const auto* other = dynamic_cast<const WebGpuProgram*>(sibling);
+                                            const CompileOptions& options, const Sibling& sibling) {
+  const auto* other = dynamic_cast<const WebGpuProgram*>(sibling.program);
   if (other) other->check_device();
-  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr, other);
+  return std::make_unique<WebGpuProgram>(std::move(program), std::move(device), options, nullptr, other,
+                                         sibling.shares_states);
 }
 
 }  // namespace rlx::webgpu

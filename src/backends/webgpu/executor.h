@@ -12,9 +12,9 @@ namespace rlx::webgpu {
 
 class WebGpuProgram : public DeviceProgram {
  public:
-  // `parent`: of a region: its commands join those of the program it is in. `sibling`: as Backend::compile says.
+  // `parent`: of a region: its commands join those of the program it is in. `sibling`: what Sibling has.
   WebGpuProgram(Program program, std::shared_ptr<Device> device, const CompileOptions& options,
-                Commands* parent = nullptr, const WebGpuProgram* sibling = nullptr);
+                Commands* parent = nullptr, const WebGpuProgram* sibling = nullptr, bool shares_states = true);
 
   void set_param(size_t index, const Tensor& value) override;
   void set_input(size_t index, const Tensor& value) override;
@@ -28,6 +28,7 @@ class WebGpuProgram : public DeviceProgram {
   bool shares_state(size_t index, const DeviceProgram& with) const override;
   PlanInfo plan() const override;
   DeviceStats device_stats() const override;
+  bool is_lost() const override { return device_->lost(); }
   // Throws when the device is lost: no other one can read its buffers.
   void check_device() const { device_->check("taking over weights and states"); }
 

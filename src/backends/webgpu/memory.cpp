@@ -92,14 +92,14 @@ plan::Options plan_options_for(const Limits& limits, const CompileOptions& optio
 }
 
 Memory::Memory(Device& device, const Limits& limits, const Program& program, const plan::Plan& plan,
-               const CompileOptions& options, const Memory* sibling)
+               const CompileOptions& options, const Memory* sibling, bool shares_states)
     : device_(device),
       program_(program),
       alignment_(static_cast<uint64_t>(plan_options_for(limits, options).alignment)),
       guard_(static_cast<uint64_t>(plan_options_for(limits, options).guard_bytes)),
       taken_(program.values.size(), false),
       places_(program.values.size()) {
-  if (sibling) take_over(*sibling);
+  if (sibling) take_over(*sibling, shares_states);
   const auto page = static_cast<uint64_t>(plan_options_for(limits, options).page_bytes);
   const auto arena_bytes = static_cast<uint64_t>(plan.arena_bytes);
   for (uint64_t at = 0; at < arena_bytes; at += page)
@@ -163,7 +163,7 @@ Memory::Memory(Device& device, const Limits& limits, const Program& program, con
     }
 }
 
-void Memory::take_over(const Memory& sibling) {
+void Memory::take_over(const Memory& sibling, bool shares_states) {
   std::map<int64_t, int32_t> known;  // the sibling's values
   host::Interned interned;
   const std::vector<int64_t> theirs = common_names(sibling.program_, interned), ours = common_names(program_, interned);
@@ -171,6 +171,7 @@ void Memory::take_over(const Memory& sibling) {
     if (theirs[v] >= 0 && sibling.places_[v].buffer >= 0) known.emplace(theirs[v], static_cast<int32_t>(v));
   std::map<int32_t, int32_t> indices;  // of the sibling's buffers, here
   for (size_t v = 0; v < ours.size(); ++v) {
+    if (program_.values[v].source == Source::kState && !shares_states) continue;
     const auto found = ours[v] < 0 ? known.end() : known.find(ours[v]);
     if (found == known.end()) continue;
     const Place place = sibling.place(found->second);

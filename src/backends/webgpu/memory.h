@@ -27,10 +27,10 @@ struct Place {
 
 class Memory {
  public:
-  // `sibling`: null, or the memory of a program of the same graph for other sizes, whose weights, values computed of
-  // weights, and states are taken over.
+  // `sibling`: null, or the memory of a program of the same graph, whose weights, values computed of weights, and
+  // states, if these are to be shared, are taken over.
   Memory(Device& device, const Limits& limits, const Program& program, const plan::Plan& plan,
-         const CompileOptions& options, const Memory* sibling = nullptr);
+         const CompileOptions& options, const Memory* sibling = nullptr, bool shares_states = true);
 
   Place place(int32_t value) const { return places_[static_cast<size_t>(value)]; }
   WGPUBuffer buffer(int32_t index) const { return buffers_[static_cast<size_t>(index)]->get(); }
@@ -63,7 +63,7 @@ class Memory {
   void pack(Packer& packer, size_t value, uint64_t bytes) const;
   void make(const Packer& packer);
   int32_t add_buffer(uint64_t bytes, const std::string& label);
-  void take_over(const Memory& sibling);
+  void take_over(const Memory& sibling, bool shares_states);
 
   Device& device_;
   const Program& program_;

@@ -160,6 +160,6 @@ Program lower(const Graph& symbolic, const Manifest& manifest, const DimBinding&
               const CompileOptions& options, bool nested = false);
 
 std::unique_ptr<DeviceProgram> make_program(Program program, std::shared_ptr<Device> device,
-                                            const CompileOptions& options, const DeviceProgram* sibling = nullptr);
+                                            const CompileOptions& options, const Sibling& sibling = {});
 
 }  // namespace rlx::webgpu
