@@ -30,7 +30,7 @@ std::string event(std::string_view name, std::string_view category, int64_t trac
                   const std::string& args) {
   return str("{\"name\": ", quoted(name), ", \"cat\": ", quoted(category),
              ", \"ph\": \"X\", \"pid\": 1, \"tid\": ", track, ", \"ts\": ", static_cast<double>(begin_ns) * 1e-3,
-             ", \"dur\": ", static_cast<double>(end_ns - begin_ns) * 1e-3, ", \"args\": {", args, "}},\n");
+             ", \"dur\": ", static_cast<double>(end_ns - begin_ns) * 1e-3, ", \"args\": {", args, "}}");
 }
 
 }  // namespace
@@ -40,18 +40,24 @@ void append_trace(const std::string& path, int64_t track, const std::string& dev
   std::string text =
       event("run", "run", track, begin_ns, end_ns, str("\"device\": ", quoted(device), ", \"steps\": ", steps.size()));
   for (const StepTrace& s : steps)
-    text +=
-        event(s.step.name, s.once ? "prepare" : "step", track, s.begin_ns, s.end_ns,
-              str("\"op\": ", quoted(s.step.op), ", \"node\": ", quoted(s.step.node),
-                  ", \"origin\": ", quoted(s.step.origin), ", \"kernel\": ", quoted(s.step.kernel),
-                  ", \"result\": ", quoted(str(s.step.result)), ", \"flops\": ", s.flops, ", \"bytes\": ", s.bytes));
+    text += ",\n" + event(s.step.name, s.once ? "prepare" : "step", track, s.begin_ns, s.end_ns,
+                          str("\"op\": ", quoted(s.step.op), ", \"node\": ", quoted(s.step.node),
+                              ", \"origin\": ", quoted(s.step.origin), ", \"kernel\": ", quoted(s.step.kernel),
+                              ", \"result\": ", quoted(str(s.step.result)), ", \"flops\": ", s.flops,
+                              ", \"bytes\": ", s.bytes));
   static std::mutex mutex;
   static std::set<std::string> started;
   const std::lock_guard lock(mutex);
-  const bool is_new = started.insert(path).second;
-  std::ofstream file(path, is_new ? std::ios::trunc : std::ios::app);
-  if (is_new) file << "[\n";
-  file << text;
+  constexpr std::string_view kEnd = "\n]\n";  // which the next run overwrites
+  std::fstream file;
+  if (!started.insert(path).second) file.open(path, std::ios::in | std::ios::out);
+  if (file.is_open()) {
+    file.seekp(-static_cast<std::streamoff>(kEnd.size()), std::ios::end) << ",\n";
+  } else {
+    file.open(path, std::ios::out | std::ios::trunc);
+    file << "[\n";
+  }
+  file << text << kEnd;
   file.flush();
   if (!file) fail(ErrorKind::kUnavailable, str("Trace file '", path, "' cannot be written."));
 }

@@ -55,7 +55,9 @@ TEST_F(Environment, SwitchesReport) {
   says(str("RLX_IR_DUMP=", folder.path("ir")), "cpu");
   EXPECT_TRUE(read_whole_file(folder.path("ir/00-input.rlx")).starts_with("graph @"));
   says(str("RLX_TRACE_PERFETTO=", folder.path("trace.json")), "cpu");
-  EXPECT_TRUE(read_whole_file(folder.path("trace.json")).starts_with("[\n{\"name\": \"run\""));
+  const json trace = json::parse(read_whole_file(folder.path("trace.json")));
+  EXPECT_EQ(trace.at(0)["name"], "run");
+  EXPECT_EQ(trace.size(), 1 + trace.at(0)["args"]["steps"].get<size_t>());
   expect("RLX_WGPU_DUMP_NODES=1 RLX_WGPU_DUMP_NODES_LIMIT=1 RLX_WGPU_DUMP_FLAT=2", "cpu", "not zero  [2]\n");
   EXPECT_EQ(says("RLX_WGPU_NAN_TRACE=1", "cpu"), "");  // nothing is NaN
   const json list = run_tool("devices --json").json()["devices"];

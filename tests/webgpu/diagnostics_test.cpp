@@ -121,6 +121,7 @@ TEST_F(DiagnosticsOnWebGpu, TraceFile) {
   exe.run({{"x", kGood}});
   const std::string text = read_whole_file(options.trace_file);
   EXPECT_TRUE(text.starts_with("[\n{\"name\": \"run\""));
+  EXPECT_TRUE(text.ends_with("}}\n]\n"));
   const auto count = [&](std::string_view what) {
     size_t n = 0;
     for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
@@ -128,6 +129,8 @@ TEST_F(DiagnosticsOnWebGpu, TraceFile) {
   };
   EXPECT_EQ(count("\"name\": \"run\""), 2u);
   EXPECT_EQ(count("\"kernel\": \"webgpu/softmax\""), 4u);
+  EXPECT_EQ(count("}},\n{"), count("\"ph\": ") - 1);
+  EXPECT_EQ(count("]\n"), 1u);
 }
 
 TEST_F(DiagnosticsOnWebGpu, CommonDispatchRunsDefinitions) {
