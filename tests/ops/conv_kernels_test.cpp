@@ -58,7 +58,7 @@ TEST(ConvKernels, ABindingHoldsWhatTheKernelMakes) {
 }
 
 TEST(ConvKernels, TheTableNamesAKernelForEachShape) {
-  const webgpu::Limits limits{.max_binding_bytes = 1 << 30};
+  const webgpu::Limits limits{.max_buffer_bytes = 1 << 30, .max_binding_bytes = 1 << 30};
   const auto choose = [&](const Conv& c) { return webgpu::choose_conv(problem_of(c), limits); };
   const auto name = [&](const Conv& c) { return choose(c).variant->name; };
   const Conv small = {{1, 512, 7, 7}, {512, 512, 3, 3}, {.kernel_size = {3, 3}, .padding = {1, 1}}};
