@@ -147,21 +147,36 @@ fn sum_tile(row: u32, part: u32, thread: u32) {
   }
 }
 
+fn tile_codes(at: u32) -> vec4u {
+  return vec4u(atomicLoad(&board[at]), atomicLoad(&board[at + 1u]), atomicLoad(&board[at + 2u]), atomicLoad(&board[at + 3u]));
+}
+// All of a tile's numbers, asked for together.
+fn seen_tile(row: u32, part: u32) -> vec4f {
+  let at = tile_at(row, part);
+  var codes = tile_codes(at);
+  while (any(codes == vec4u())) { codes = tile_codes(at); }
+  return bitcast<vec4f>(~codes);
+}
+
 // Of the tiles' means and roots those of the row, as norm_merge.wgsl.
 fn merge_row(row: u32, thread: u32) {
   let n = f32(p.cols * VECTOR);
   var sum = 0.0;
-  for (var j = thread; j < p.chunks; j += WG) { sum += seen(tile_at(row, j)) * tile_size(j); }
+  var own = vec4f();  // of the thread's first tile: mostly its only one
+  for (var j = thread; j < p.chunks; j += WG) {
+    let tile = seen_tile(row, j);
+    if (j == thread) { own = tile; }
+    sum += tile.x * tile_size(j);
+  }
   let mean = wg_sum(sum, thread) / n;
   var part = vec3<f32>();
   for (var j = thread; j < p.chunks; j += WG) {
-    let at = tile_at(row, j);
+    var tile = own;
+    if (j != thread) { tile = seen_tile(row, j); }
     let size = tile_size(j);
-    let d = seen(at) - mean + seen(at + 1u);
+    let d = tile.x - mean + tile.y;
     let s = d * SMALLER;
-    let root = seen(at + 2u);
-    let small = seen(at + 3u);
-    part += vec3<f32>(d * size, root * root + d * d * size, small * small + s * s * size);
+    part += vec3<f32>(d * size, tile.z * tile.z + d * d * size, tile.w * tile.w + s * s * size);
   }
   let sums = wg_sum3(part, thread);
   if (thread == 0u) {

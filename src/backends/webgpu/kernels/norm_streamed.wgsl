@@ -90,9 +90,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   if (CENTRED) { pivot = alike(F(src[p.src_base + first])); }
   var kept: array<F, KEPT>;
   var next: array<F, STEP>;
-  for (var k = 0u; k < KEPT; k++) { kept[k] = load(k) - pivot; }
+  for (var k = 0u; k < KEPT; k++) { kept[k] = load(k); }
   if (rest > 0u) {
-    for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + i) - pivot; }
+    for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + i); }
   }
   var scales: array<GF, KEPT>;
   var shifts: array<GF, KEPT>;
@@ -105,14 +105,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
   for (var k = 0u; k < KEPT; k += STEP) {
     var v: array<F, STEP>;
-    for (var i = 0u; i < STEP; i++) { v[i] = kept[k + i]; }
+    for (var i = 0u; i < STEP; i++) { v[i] = kept[k + i] - pivot; }
     take(&v, k);
   }
   for (var b = 0u; b < rest; b++) {
     var v = next;
     if (b + 1u < rest) {  // under way while these are summed
-      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b + 1u) * STEP + i) - pivot; }
+      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b + 1u) * STEP + i); }
     }
+    for (var i = 0u; i < STEP; i++) { v[i] -= pivot; }
     take(&v, KEPT + b * STEP);
   }
   let n = f32(p.n);
@@ -133,18 +134,18 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var b = rest; b > 0u; b--) {  // the last batch is still there
     var v = next;
     if (b > 1u) {
-      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b - 2u) * STEP + i) - pivot; }
+      for (var i = 0u; i < STEP; i++) { next[i] = load(KEPT + (b - 2u) * STEP + i); }
     }
     for (var i = 0u; i < STEP; i++) {
       let at = KEPT + (b - 1u) * STEP + i;
-      store(at, normed(v[i], at, whole, remains, r));
+      store(at, normed(v[i] - pivot, at, whole, remains, r));
     }
   }
   for (var k = 0u; k < KEPT; k++) {
     if (WHOLE) {
-      store(k, (kept[k] - whole - remains) * r * F(scales[k]) + F(shifts[k]));
+      store(k, (kept[k] - pivot - whole - remains) * r * F(scales[k]) + F(shifts[k]));
     } else {
-      store(k, normed(kept[k], k, whole, remains, r));
+      store(k, normed(kept[k] - pivot, k, whole, remains, r));
     }
   }
 }
