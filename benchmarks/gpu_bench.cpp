@@ -242,6 +242,7 @@ std::vector<Case> cases(bool small) {
   unary("copy (neg)", [](Graph&, Value x) { return neg(x); });
   unary("gelu", [](Graph&, Value x) { return gelu(x); });
   unary("tanh", [](Graph&, Value x) { return tanh(x); });
+  unary("pow", [](Graph& g, Value x) { return pow(abs(x), g.constant(Tensor::f32({1}, {0.9f}))); });
   list.push_back(chain("add", {rows, cols}, 3, [&](Graph&, Value x) { return x + x; }));
   list.back().bytes *= 2.0 / 3;  // both operands are the same bytes
   unary("add row", [cols](Graph& g, Value x) { return x + g.param(str("b", g.nodes().size()), f32({cols})); });

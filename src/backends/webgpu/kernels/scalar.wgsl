@@ -137,16 +137,20 @@ fn f_pow(a: f32, b: f32) -> f32 {
     return select(select(0.0, 1.0 / zero, grows), 1.0, abs(a) == 1.0);
   }
   if (a < 0.0 && !whole) { return zero / zero; }
-  var r = positive_pow(abs(a), b);
+  let power = b * log2(abs(a));
+  var r = 1.0;
   // Small whole exponents exactly as products: models square and cube.
   if (whole && abs(b) <= 16.0) {
-    r = 1.0;
     var base = abs(a);
     for (var e = u32(abs(b)); e != 0u; e = e >> 1u) {
       if ((e & 1u) == 1u) { r *= base; }
       base *= base;
     }
     if (b < 0.0) { r = 1.0 / r; }
+  } else if (abs(b) <= 4.0 && abs(power) <= 16.0) {  // what the logarithm is off by stays small
+    r = exp2(power);
+  } else {
+    r = positive_pow(abs(a), b);
   }
   return select(r, -r, a < 0.0 && odd);
 }
