@@ -129,6 +129,23 @@ TEST_F(ErrorsOnWebGpu, ValuesThatDoNotFitABufferOrABinding) {
   }
 }
 
+// What a result without elements is a part of need not be on the device for it.
+TEST_F(ErrorsOnWebGpu, AnEmptyPartOfWhatNoBufferHolds) {
+  Graph g;
+  const Value x = g.input("x", {{6, 40}, DType::F16}), w = g.input("w", {{40, 64}, DType::F16});
+  const Value first = ops::fused_matmul_split(x, w, g.input("b", {{64}, DType::F16}), {.widths = {0, 60, 4}});
+  for (int64_t i = 0; i < 3; ++i) g.output(first.result(i), str("y", i));
+  Rng rng(1);
+  const NamedTensors inputs = {{"x", rng.tensor({6, 40}, DType::F16)},
+                               {"w", rng.tensor({40, 64}, DType::F16)},
+                               {"b", rng.tensor({64}, DType::F16)}};
+  CompileOptions options = webgpu_options(true);
+  options.webgpu.max_binding_bytes = options.webgpu.max_buffer_bytes = 1024;
+  const NamedTensors expected = compile(g, {.device = "reference"}).run(inputs),
+                     actual = compile(g, options).run(inputs);
+  for (const char* name : {"y0", "y1", "y2"}) EXPECT_TRUE(near(actual.at(name), expected.at(name), kHalf)) << name;
+}
+
 // What the types of a node do not tell: bytes that kernels read as words, what a kernel keeps beside its operands, a
 // small part of a value that no buffer holds.
 TEST_F(ErrorsOnWebGpu, WhatKernelsSeeOfSmallValuesMayBeTooLarge) {

@@ -73,10 +73,9 @@ fn f_gelu_approx(x: f32) -> f32 {
 fn head_of(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
 // The whole number below p, and what lies above it in units of 2^-28. In integers no compiler rearranges sums.
 fn parts_of(p: f32) -> vec2<i32> { return vec2<i32>(i32(floor(p)), i32((p - floor(p)) * 268435456.0)); }
-// a^b of finite numbers, a above 0. WGSL's own may be off by the exponent's size times 2^-21: here log2(a) is known as the sum of
-// e, a head and a rest, and b times each is added up in integers.
-fn positive_pow(a: f32, b: f32) -> f32 {
-  let bits = bitcast<u32>(a);
+// a^b of finite numbers, of the bits of an a above 0 (any arithmetic may take a denormal one for 0). WGSL's own may be off by the
+// exponent's size times 2^-21: here log2(a) is known as the sum of e, a head and a rest, and b times each is added up in integers.
+fn positive_pow(bits: u32, b: f32) -> f32 {
   let own = select(bits, bitcast<u32>(f32(bits)), bits < 0x800000u);  // of a denormal a times 2^149
   var m = (own & 0x7fffffu) | 0x800000u;
   var e = f32(own >> 23u) - select(127.0, 276.0, bits < 0x800000u);
@@ -136,7 +135,8 @@ fn f_pow(a: f32, b: f32) -> f32 {
     let grows = (abs(a) > 1.0) == (b > 0.0);
     return select(select(0.0, 1.0 / zero, grows), 1.0, abs(a) == 1.0);
   }
-  if (a < 0.0 && !whole) { return zero / zero; }
+  let negative = bitcast<u32>(a) > 0x80000000u;
+  if (negative && !whole) { return zero / zero; }
   let power = b * log2(abs(a));
   var r = 1.0;
   // Small whole exponents exactly as products: models square and cube.
@@ -150,9 +150,9 @@ fn f_pow(a: f32, b: f32) -> f32 {
   } else if (abs(b) <= 4.0 && abs(power) <= 16.0) {  // what the logarithm is off by stays small
     r = exp2(power);
   } else {
-    r = positive_pow(abs(a), b);
+    r = positive_pow(bitcast<u32>(a) & 0x7fffffffu, b);
   }
-  return select(r, -r, a < 0.0 && odd);
+  return select(r, -r, negative && odd);
 }
 
 // Cephes' polynomials: WGSL promises 2^-11 for its own.
