@@ -44,6 +44,7 @@ class Simplifier {
     if (node.op == &ops::concat && node.inputs.size() == 1) return same_type(node);
     if (node.op == &ops::add || node.op == &ops::sub || node.op == &ops::mul || node.op == &ops::div)
       return identity(node);
+    if (node.op == &ops::pow) return power(node);
     return std::nullopt;
   }
 
@@ -152,6 +153,15 @@ class Simplifier {
     if (node.op->traits.commutative && type(node.inputs[1]) == node.results[0].type && is_neutral(node.inputs[0]))
       return operand(node, 1);
     return std::nullopt;
+  }
+
+  // x^1, and x^2 as the product that is rounded once as well.
+  std::optional<Values> power(const Node& node) {
+    if (type(node.inputs[0]) != node.results[0].type) return std::nullopt;
+    if (is_constant(node.inputs[1], 1)) return operand(node, 0);
+    if (!is_constant(node.inputs[1], 2)) return std::nullopt;
+    const Value x = rw_.in(node.inputs[0]);
+    return Values{x * x};
   }
 
   Rewriter& rw_;

@@ -89,9 +89,8 @@ NodePlaces::NodePlaces(const Graph& bound, const std::unordered_set<ValueId>& us
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (places_[i] != NodePlace::kDevice && places_[i] != NodePlace::kLoop) continue;
-    const bool is_computed = std::ranges::any_of(nodes[i].results, [&](const Result& r) {
-      return used.contains(r.id) && r.type.shape.num_elements() != 0;
-    });
+    const bool is_computed = std::ranges::any_of(
+        nodes[i].results, [&](const Result& r) { return used.contains(r.id) && r.type.shape.num_elements() != 0; });
     if (!is_computed) continue;  // then no step reads its operands
     for (const ValueId id : nodes[i].inputs) on_device_.insert(find_group(id));
     for (const Result& r : nodes[i].results) on_device_.insert(find_group(r.id));
